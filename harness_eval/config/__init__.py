@@ -1,0 +1,1 @@
+"""From YAML to validated settings; every error names file, line and key."""
