@@ -1,0 +1,32 @@
+"""The durable record: what was accepted, what was decided, what was released.
+
+A transition is committed here before its effect is visible, so that ``kill -9`` at any moment
+loses nothing, decides nothing twice and releases nothing twice. One process writes; a second one
+is refused. The writer belongs to one thread; readers (:class:`LedgerReader`) have connections
+of their own and may live in any process.
+
+SQLite runs in WAL mode with ``synchronous=NORMAL``: a commit survives the death of the process,
+and the file stays consistent through a power cut, which may take the last commits with it.
+"""
+
+from harness_eval.ledger.reader import LedgerReader
+from harness_eval.ledger.tables import (
+    HELD,
+    REJECTED,
+    RELEASED,
+    RunRow,
+    UpdateRecord,
+    ledger_path,
+)
+from harness_eval.ledger.writer import Ledger
+
+__all__ = [
+    'HELD',
+    'REJECTED',
+    'RELEASED',
+    'Ledger',
+    'LedgerReader',
+    'RunRow',
+    'UpdateRecord',
+    'ledger_path',
+]

@@ -1,0 +1,383 @@
+"""Writing a ledger: one process, one thread."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from harness_eval.contract import LedgerError
+from harness_eval.ledger.tables import (
+    BUSY_TIMEOUT_MS,
+    HELD,
+    REJECTED,
+    RELEASED,
+    SCHEMA_VERSION,
+    UpdateRecord,
+    attempts_table,
+    check_version,
+    interruptions_table,
+    ledger_path,
+    meta_table,
+    metadata,
+    read_run,
+    segment_of,
+    segments_table,
+    translated,
+    update_of,
+    updates_table,
+)
+from harness_eval.runs import PENDING, Completion, Outcome, Run, Segment, SegmentState
+from harness_eval.scene_graph import Update, ops_to_json
+
+
+class Ledger:
+    """The one writer of a ledger. All calls come from one thread.
+
+    Args:
+        url: SQLAlchemy URL; SQLite files only in this version.
+
+    Raises:
+        LedgerError: ``ledger_in_use`` (another process writes it), ``ledger_unsupported``
+            (not SQLite, or made by a newer version) or ``ledger_unavailable``.
+    """
+
+    def __init__(self, url: str) -> None:
+        path = ledger_path(url)
+        if path is None:
+            raise LedgerError(
+                'ledger_unsupported',
+                'the ledger must be a file, as in sqlite:////var/lib/robot/ledger.sqlite3',
+            )
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._lock = _lock(path)
+        except OSError as error:
+            raise LedgerError(
+                'ledger_unavailable', f'cannot make {path.name}: {error.strerror}', retryable=True
+            ) from error
+        self._engine = sa.create_engine(
+            f'sqlite:///{path}',
+            connect_args={'timeout': BUSY_TIMEOUT_MS / 1000, 'check_same_thread': False},
+            poolclass=sa.pool.StaticPool,
+        )
+        sa.event.listen(self._engine, 'connect', _configure)
+        sa.event.listen(self._engine, 'begin', _begin_immediate)
+        self._connection: sa.Connection | None = None
+        self._stale = False  # counters may be ahead of the file after a failed transaction
+        try:
+            with self.transaction() as connection:
+                metadata.create_all(connection)
+                self.graph_id = _first_use(connection)
+                self._read_counters(connection)
+        except LedgerError:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Give up the lock and the file."""
+        self._engine.dispose()
+        os.close(self._lock)
+
+    @contextmanager
+    def transaction(self) -> Iterator[sa.Connection]:
+        """Everything inside is on record when it ends, or nothing of it.
+
+        Raises:
+            LedgerError: ``ledger_unavailable``: the disk is full, or somebody holds the file.
+        """
+        with translated('write'), self._engine.connect() as connection:
+            try:
+                with connection.begin():
+                    if self._stale:
+                        self._read_counters(connection)
+                    self._connection = connection
+                    yield connection
+            except BaseException:
+                self._stale = True
+                raise
+            finally:
+                self._connection = None
+
+    @property
+    def _active(self) -> sa.Connection:
+        assert self._connection is not None, 'writes belong inside a transaction'
+        return self._connection
+
+    # --- runs -------------------------------------------------------------------------------
+
+    def run(self, run_id: str) -> Run | None:
+        """The run of that name, or None. Opens no transaction of its own inside one."""
+        if self._connection is not None:
+            return read_run(self._connection, run_id)
+        with self.transaction() as connection:
+            return read_run(connection, run_id)
+
+    def add_segment(
+        self, completion: Completion, receipt: int, state: SegmentState = SegmentState.RECEIVED
+    ) -> Segment:
+        """Put an accepted completion on record, inside a transaction."""
+        segment = Segment(completion, self._next_order, receipt, state)
+        self._active.execute(
+            segments_table.insert().values(
+                run_id=completion.run_id,
+                number=completion.segment,
+                order=segment.order,
+                tool=completion.tool,
+                completion=json.dumps(asdict(completion), sort_keys=True),
+                receipt=receipt,
+                state=state.value,
+                attempt=1,
+                evidence='',
+                outcome=None,
+                published=True,
+                wall=time.time(),
+            )
+        )
+        self._next_order += 1
+        return segment
+
+    def set_state(self, segment: Segment) -> None:
+        """Put state, attempt and evidence of a segment on record, inside a transaction."""
+        self._update_segment(
+            segment,
+            state=segment.state.value,
+            attempt=segment.attempt,
+            evidence=segment.evidence,
+        )
+
+    def decide(self, segment: Segment, outcome: Outcome) -> None:
+        """Put an outcome on record, inside a transaction."""
+        text = outcome.to_json()
+        self._update_segment(
+            segment,
+            state=outcome.state.value,
+            attempt=outcome.attempt,
+            evidence=segment.evidence,
+            outcome=text,
+            published=False,
+        )
+        self._active.execute(
+            attempts_table.insert().values(
+                run_id=outcome.run_id,
+                number=outcome.segment,
+                attempt=outcome.attempt,
+                outcome=text,
+                wall=time.time(),
+            )
+        )
+
+    def _update_segment(self, segment: Segment, **values: Any) -> None:
+        done = self._active.execute(
+            segments_table.update()
+            .where(
+                segments_table.c.run_id == segment.completion.run_id,
+                segments_table.c.number == segment.completion.segment,
+            )
+            .values(wall=time.time(), **values)
+        )
+        if done.rowcount != 1:
+            raise LedgerError(
+                'ledger_unavailable',
+                f'run {segment.completion.run_id!r} is not on record; was the file replaced?',
+            )
+
+    def forget_evidence(self, names: Sequence[str]) -> None:
+        """Note, inside a transaction, that these cases were deleted to keep within bounds."""
+        if names:
+            self._active.execute(
+                segments_table.update()
+                .where(segments_table.c.evidence.in_(names))
+                .values(evidence='')
+            )
+
+    def interrupt(self, run_id: str, reason: str) -> None:
+        """Leave a tombstone, inside a transaction: no further completion of it is taken."""
+        known = self._active.execute(
+            sa.select(interruptions_table.c.run_id).where(interruptions_table.c.run_id == run_id)
+        ).first()
+        if known is None:
+            self._active.execute(
+                interruptions_table.insert().values(run_id=run_id, reason=reason, wall=time.time())
+            )
+
+    def pending(self) -> list[Segment]:
+        """Segments that were accepted and have no outcome, in order (after a restart)."""
+        query = (
+            sa.select(segments_table)
+            .where(segments_table.c.state.in_([state.value for state in PENDING]))
+            .order_by(segments_table.c.order)
+        )
+        with self.transaction() as connection:
+            return [segment_of(row) for row in connection.execute(query)]
+
+    def unpublished_outcomes(self) -> list[Outcome]:
+        """Outcomes that are decided and not yet published, in order."""
+        query = (
+            sa.select(segments_table.c.outcome)
+            .where(sa.not_(segments_table.c.published), segments_table.c.outcome.is_not(None))
+            .order_by(segments_table.c.order)
+        )
+        with self.transaction() as connection:
+            return [Outcome.from_json(row.outcome) for row in connection.execute(query)]
+
+    def mark_published(self, outcomes: Sequence[Outcome], updates: Sequence[UpdateRecord]) -> None:
+        """Note, inside a transaction, what was published."""
+        for outcome in outcomes:
+            self._active.execute(
+                segments_table.update()
+                .where(
+                    segments_table.c.run_id == outcome.run_id,
+                    segments_table.c.number == outcome.segment,
+                    segments_table.c.attempt == outcome.attempt,
+                )
+                .values(published=True)
+            )
+        for record in updates:
+            self._active.execute(
+                updates_table.update()
+                .where(updates_table.c.number == record.number)
+                .values(published=True)
+            )
+
+    def seconds_since_event(self, run_id: str) -> float:
+        """Wall-clock seconds since the run's last event; never negative."""
+        query = sa.select(sa.func.max(segments_table.c.wall)).where(
+            segments_table.c.run_id == run_id
+        )
+        with self.transaction() as connection:
+            last = connection.execute(query).scalar()
+        return max(0.0, time.time() - last) if last is not None else 0.0
+
+    # --- updates ----------------------------------------------------------------------------
+
+    def find_update(self, run_id: str, update_id: str) -> UpdateRecord | None:
+        """The update of that name, or None."""
+        query = sa.select(updates_table).where(
+            updates_table.c.run_id == run_id, updates_table.c.update_id == update_id
+        )
+        with self.transaction() as connection:
+            row = connection.execute(query).first()
+        return None if row is None else update_of(row, self.graph_id)
+
+    def hold(self, update: Update, *, effect: bool = False) -> UpdateRecord:
+        """Put a proposal on record, inside a transaction."""
+        record = UpdateRecord(update, self._next_number, effect, HELD, '', time.time())
+        self._active.execute(
+            updates_table.insert().values(
+                run_id=update.run_id,
+                update_id=update.update_id,
+                number=record.number,
+                effect=effect,
+                ops=ops_to_json(update.ops),
+                stamp=update.stamp,
+                state=HELD,
+                reason='',
+                revision=None,
+                published=True,
+                wall=record.wall,
+            )
+        )
+        self._next_number += 1
+        return record
+
+    def release(self, number: int, stamp: int) -> UpdateRecord:
+        """Release a held update under the next revision, inside a transaction."""
+        return self._rule(number, state=RELEASED, revision=self._take_revision(), stamp=stamp)
+
+    def reject(self, number: int, reason: str) -> UpdateRecord:
+        """Reject a held update for good, inside a transaction."""
+        return self._rule(number, state=REJECTED, reason=reason)
+
+    def _take_revision(self) -> int:
+        revision = self._next_revision
+        self._next_revision += 1
+        return revision
+
+    def _rule(self, number: int, **values: Any) -> UpdateRecord:
+        done = self._active.execute(
+            updates_table.update()
+            .where(updates_table.c.number == number, updates_table.c.state == HELD)
+            .values(published=False, wall=time.time(), **values)
+        )
+        if done.rowcount != 1:
+            raise LedgerError('ledger_unavailable', f'update {number} is not held any more')
+        row = self._active.execute(
+            sa.select(updates_table).where(updates_table.c.number == number)
+        ).one()
+        return update_of(row, self.graph_id)
+
+    def held(self) -> list[UpdateRecord]:
+        """Updates that wait, in order of receipt (after a restart)."""
+        return self._updates_where(updates_table.c.state == HELD)
+
+    def unpublished_updates(self) -> list[UpdateRecord]:
+        """Updates that were released or rejected and not yet published, in order of rulings."""
+        found = self._updates_where(sa.not_(updates_table.c.published))
+        return sorted(found, key=lambda r: (r.state != RELEASED, r.update.revision, r.number))
+
+    def _updates_where(self, condition: Any) -> list[UpdateRecord]:
+        query = sa.select(updates_table).where(condition).order_by(updates_table.c.number)
+        with self.transaction() as connection:
+            return [update_of(row, self.graph_id) for row in connection.execute(query)]
+
+    def _read_counters(self, connection: sa.Connection) -> None:
+        self._next_order = _next(connection, segments_table.c.order)
+        self._next_number = _next(connection, updates_table.c.number)
+        self._next_revision = _next(connection, updates_table.c.revision)
+        self._stale = False
+
+
+def _lock(path: Path) -> int:
+    handle = os.open(path.with_name(path.name + '.lock'), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(handle)
+        raise LedgerError(
+            'ledger_in_use',
+            f'another node writes {path.name}; stop it, or give this one a ledger_url of its own',
+        ) from error
+    return handle
+
+
+def _configure(connection: Any, _record: Any) -> None:
+    connection.isolation_level = None  # SQLAlchemy's begin event opens the transaction instead
+    cursor = connection.cursor()
+    cursor.execute(f'PRAGMA busy_timeout={BUSY_TIMEOUT_MS}')
+    cursor.execute('PRAGMA journal_mode=WAL')
+    cursor.execute('PRAGMA synchronous=NORMAL')
+    cursor.close()
+
+
+def _begin_immediate(connection: sa.Connection) -> None:
+    connection.exec_driver_sql('BEGIN IMMEDIATE')
+
+
+def _first_use(connection: sa.Connection) -> str:
+    check_version(connection)
+    query = sa.select(meta_table.c.value).where(meta_table.c.key == 'graph_id')
+    graph = connection.execute(query).scalar()
+    if graph is None:
+        graph = uuid.uuid4().hex
+        connection.execute(
+            meta_table.insert(),
+            [
+                {'key': 'graph_id', 'value': graph},
+                {'key': 'schema_version', 'value': str(SCHEMA_VERSION)},
+            ],
+        )
+    return str(graph)
+
+
+def _next(connection: sa.Connection, column: sa.Column[Any]) -> int:
+    return int(connection.execute(sa.select(sa.func.max(column))).scalar() or 0) + 1
