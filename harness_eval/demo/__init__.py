@@ -1,0 +1,1 @@
+"""A simulated robot cell that plays runs, good and bad, for the evaluator to judge."""
