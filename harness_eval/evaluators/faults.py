@@ -1,0 +1,58 @@
+"""Exceptions of foreign code as one line, and as errors of ours."""
+
+from __future__ import annotations
+
+import os.path
+import re
+
+from harness_eval.contract import Abstention, DecodeError, EvaluationError, EvaluatorError
+from harness_eval.judging import MAX_LINE, clean_line
+
+_PATH = re.compile(r'(?<![\w:/.])/([^\s/\'":,;]+)(?:/[^\s/\'":,;]+)+/?')
+_USERINFO = re.compile(r'(\w+://)[^\s/@]+@')
+_QUERY = re.compile(r'(\w+://[^\s?\'"]*)\?[^\s\'"]*')
+
+
+def describe(error: BaseException) -> str:
+    """Write an exception as ``TypeName: text``, at most 500 characters on one line.
+
+    Paths of this machine are reduced to their last part, and user names, passwords and queries of
+    URLs are left out: the line is stored and published. No line of a traceback is in it.
+    """
+    name = type(error).__name__
+    try:
+        text = str(error)
+    except BaseException:  # an exception whose __str__ raises; its name is all there is
+        text = '(its text cannot be read)'
+    text = _USERINFO.sub(r'\1', text[: 4 * MAX_LINE])
+    text = _QUERY.sub(r'\1?…', text)
+    text = _PATH.sub(_base_name, text)
+    return clean_line(f'{name}: {text}' if text else name)
+
+
+def _base_name(match: re.Match[str]) -> str:
+    # A topic such as /cell/front looks like a path; it is one only if its first folder exists.
+    if os.path.isdir('/' + match.group(1)):
+        return os.path.basename(match.group(0).rstrip('/'))
+    return match.group(0)
+
+
+def as_evaluation_error(error: BaseException, evaluator: str) -> EvaluationError:
+    """Turn whatever an evaluator raised into a new error that names the evaluator.
+
+    A new one, because the raised object may be shared between threads, and because its traceback
+    would keep the pictures of its request alive. An error class that no evaluator has a right to
+    (a capture or ledger error) becomes an :class:`EvaluatorError` of the same kind.
+    """
+    if not isinstance(error, EvaluationError):
+        return EvaluatorError('evaluator_raised', describe(error), evaluator=evaluator)
+    family: type[EvaluationError] = EvaluatorError
+    for known in (Abstention, DecodeError):
+        if isinstance(error, known):
+            family = known
+    return family(
+        clean_line(str(error.kind), 100) or 'evaluator_raised',
+        clean_line(str(error.message)),
+        evaluator=evaluator,
+        retryable=bool(error.retryable),
+    )

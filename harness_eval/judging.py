@@ -1,0 +1,352 @@
+"""What an evaluator's answer means: the one place where it becomes a verdict, an error or neither.
+
+Pure: no clock, no threads, no files. Whatever is not a well-formed answer is an error; nothing is
+read into it. The rules are the same for every kind of evaluator, and they are applied again to
+verdicts that evaluators built themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+import json
+import math
+from numbers import Number
+from typing import Any
+import unicodedata
+
+from harness_eval.contract import (
+    Abstention,
+    EvaluationRequest,
+    EvaluatorError,
+    Status,
+    Verdict,
+)
+import numpy as np
+
+MAX_EVIDENCE_LINES = 64
+"""Lines of evidence kept; more would drown the reader and swell every message and row."""
+
+MAX_LINE = 500
+"""Characters of one line of evidence."""
+
+MAX_REASON = 2000
+"""Characters of a failure reason, which lists every failed check."""
+
+MAX_NAME = 200
+"""Characters of a route."""
+
+MAX_REPORT_BYTES = 256 * 1024
+"""Bytes of a report as JSON; it travels in a message and is stored with each outcome."""
+
+CUT = ' … (cut)'
+"""Mark at the end of a text that was too long."""
+
+FOREIGN_FAILURE_KINDS = ('post_condition', 'stalled')
+"""Failure kinds that every judge may use; ``segment_budget`` is the pipeline's own."""
+
+_BIDIRECTIONAL = frozenset('\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069')
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """Where a score becomes a verdict.
+
+    Attributes:
+        outcome: A score at or above it is success.
+        failure: A score below it is failure; between the two nobody is sure.
+
+    Raises:
+        ValueError: Not ``0 <= failure <= outcome <= 1``, or an outcome threshold of 0, at which
+            every score would be a success.
+    """
+
+    outcome: float = 0.9
+    failure: float = 0.5
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.failure <= self.outcome <= 1.0:
+            raise ValueError(
+                'thresholds must satisfy 0 <= failure_threshold <= outcome_threshold <= 1, '
+                f'not failure_threshold {self.failure} and outcome_threshold {self.outcome}'
+            )
+        if self.outcome == 0.0:
+            raise ValueError('an outcome_threshold of 0 would make every score a success')
+
+
+def clean_line(text: str, limit: int = MAX_LINE) -> str:
+    """Make one bounded line of a text: no control, line-break or direction characters.
+
+    Args:
+        text: Any text; lone surrogates, which no encoding takes, are removed as well.
+        limit: Most characters kept, the mark of a cut included.
+    """
+    # A text of megabytes is not looked at to its end: nothing beyond the limit would be kept.
+    cut = len(text) > 4 * limit
+    kept = []
+    for character in text[: 4 * limit]:
+        category = unicodedata.category(character)
+        if category in ('Zl', 'Zp') or character in '\n\r\t':
+            kept.append(' ')
+        elif category not in ('Cc', 'Cs') and character not in _BIDIRECTIONAL:
+            kept.append(character)
+    line = ' '.join(''.join(kept).split())
+    if cut or len(line) > limit:
+        line = line[: limit - len(CUT)].rstrip() + CUT
+    return line
+
+
+def clean_evidence(lines: tuple[str, ...]) -> tuple[str, ...]:
+    """Bound the number and the length of evidence lines; empty ones are dropped."""
+    cleaned = tuple(line for line in map(clean_line, lines[: 4 * MAX_EVIDENCE_LINES]) if line)
+    if len(cleaned) <= MAX_EVIDENCE_LINES and len(lines) <= 4 * MAX_EVIDENCE_LINES:
+        return cleaned
+    left_out = len(lines) - (MAX_EVIDENCE_LINES - 1)
+    return cleaned[: MAX_EVIDENCE_LINES - 1] + (f'… ({left_out} more lines were cut)',)
+
+
+def show(value: float, *bounds: float) -> str:
+    """Write a measured value with as many digits as it takes to tell it from its bounds.
+
+    Four significant digits are read best, but ``0.49999`` must not stand there as ``0.5`` beside
+    a bound of ``0.5`` that it misses.
+    """
+    text = f'{value:.4g}'
+    if any(value != bound and float(text) == bound for bound in bounds):
+        return repr(float(value))
+    return text
+
+
+def interpret(
+    answer: object,
+    request: EvaluationRequest,
+    thresholds: Thresholds,
+    *,
+    evaluator: str,
+    clamp: bool = False,
+) -> Verdict:
+    """Turn what an evaluator returned into a verdict, or raise.
+
+    ``True`` and ``False`` are success and failure. A real number in [0, 1] is a score. ``None``
+    abstains. A :class:`Verdict` is validated and bounded again. A score from a 32-bit float is
+    compared as it is: ``float32(0.9)`` lies below 0.9.
+
+    Args:
+        answer: What the evaluator returned, already awaited.
+        request: What it was asked; says whether ``process`` and which failure kinds are allowed.
+        thresholds: Where a score becomes a verdict.
+        evaluator: Reference of the evaluator, for errors.
+        clamp: Cut a finite score outside [0, 1], with a line of evidence that says so.
+
+    Raises:
+        EvaluatorError: The answer is not well-formed: ``malformed_answer``,
+            ``score_out_of_range``, ``process_not_allowed`` or ``unknown_failure_kind``.
+        Abstention: ``no_answer`` for ``None``; ``unsure`` for a score between the thresholds when
+            ``process`` is not allowed.
+    """
+    if answer is None:
+        raise Abstention('no_answer', 'the evaluator gave no answer (None)', evaluator=evaluator)
+    if isinstance(answer, Verdict):
+        return _validated(answer, request, evaluator)
+    decided = _as_bool(answer)
+    if decided is not None:
+        return _from_bool(decided)
+    score = _as_score(answer, evaluator)
+    return _from_score(score, request, thresholds, evaluator, clamp)
+
+
+def _from_bool(decided: bool) -> Verdict:
+    evidence = (f'the evaluator answered {decided}',)
+    if decided:
+        return Verdict(Status.SUCCESS, evidence)
+    return Verdict(Status.FAILURE, evidence, failure_reason='the evaluator answered False')
+
+
+def _from_score(
+    raw: float, request: EvaluationRequest, thresholds: Thresholds, evaluator: str, clamp: bool
+) -> Verdict:
+    evidence: tuple[str, ...] = ()
+    score = raw
+    if not 0.0 <= raw <= 1.0:
+        if not clamp or not math.isfinite(raw):
+            hint = 'return a score in [0, 1]'
+            if math.isfinite(raw):
+                hint += ', or set "clamp: true" for this evaluator to cut it'
+            raise EvaluatorError(
+                'score_out_of_range', f'the score {raw!r} is outside [0, 1]; {hint}',
+                evaluator=evaluator,
+            )
+        score = min(max(raw, 0.0), 1.0)
+        evidence = (f'warning: the score {raw!r} was outside [0, 1] and was cut to {score:g}',)
+    score = abs(score)  # -0.0 is 0.0
+    shown = show(score, thresholds.outcome, thresholds.failure)
+    upper, lower = f'{thresholds.outcome:g}', f'{thresholds.failure:g}'
+    if score >= thresholds.outcome:
+        line = f'score {shown}, at or above the outcome threshold {upper}'
+        return Verdict(Status.SUCCESS, (line, *evidence), score=score)
+    if score < thresholds.failure:
+        line = f'score {shown}, below the failure threshold {lower}'
+        return Verdict(
+            Status.FAILURE, (line, *evidence), failure_reason=line, score=score
+        )
+    line = f'score {shown}, between the thresholds {lower} and {upper}'
+    if request.post_condition.process_allowed:
+        return Verdict(Status.PROCESS, (line, *evidence), score=score)
+    raise Abstention('unsure', line, evaluator=evaluator)
+
+
+def _as_bool(answer: object) -> bool | None:
+    """Say what a boolean answers (also a boolean array or tensor of no dimensions)."""
+    if isinstance(answer, (bool, np.bool_)):
+        return bool(answer)
+    if isinstance(answer, type):
+        return None
+    if getattr(answer, 'shape', None) == () and str(getattr(answer, 'dtype', '')).endswith('bool'):
+        return bool(answer)
+    return None
+
+
+def _as_score(answer: object, evaluator: str) -> float:
+    """Say what a real number is as a float; numbers are not read out of texts or lists."""
+    kind = type(answer).__name__
+    if not _is_real_number(answer):
+        raise _malformed(
+            f'the evaluator returned {_with_article(kind)}{_shape(answer)}; '
+            'return a Verdict, a bool, a score in [0, 1] or None', evaluator,
+        )
+    try:
+        return float(answer)  # type: ignore[arg-type]
+    except OverflowError as error:
+        raise EvaluatorError(
+            'score_out_of_range', f'the score, of type {kind}, is far outside [0, 1]',
+            evaluator=evaluator,
+        ) from error
+    except (TypeError, ValueError, ArithmeticError, RuntimeError) as error:
+        raise _malformed(
+            f'the evaluator returned {_with_article(kind)} that is not a number', evaluator
+        ) from error
+
+
+def _is_real_number(answer: object) -> bool:
+    if isinstance(answer, (type, Enum, str, bytes, bytearray, complex, np.complexfloating)):
+        return False
+    if isinstance(answer, (np.datetime64, np.timedelta64)):
+        return False
+    if isinstance(answer, Number):
+        return hasattr(answer, '__float__')
+    # Arrays and tensors of no dimensions: NumPy, torch, jax. float() would take one of a single
+    # element too, but a judge that returns a batch may well have judged something else.
+    dtype = str(getattr(answer, 'dtype', ''))
+    real = any(word in dtype for word in ('float', 'int'))
+    return getattr(answer, 'shape', None) == () and real and hasattr(answer, '__float__')
+
+
+def _validated(verdict: Verdict, request: EvaluationRequest, evaluator: str) -> Verdict:
+    """Rebuild a verdict that an evaluator made, with every field checked and bounded."""
+    asked = request.post_condition
+    if verdict.status is Status.PROCESS and not asked.process_allowed:
+        raise EvaluatorError(
+            'process_not_allowed',
+            'the evaluator answered process for a tool that is not one of the segment_tools',
+            evaluator=evaluator,
+        )
+    for field in ('failure_reason', 'failure_kind', 'route'):
+        if not isinstance(getattr(verdict, field), str):
+            raise _malformed_field(verdict, field, 'a string', evaluator)
+    if verdict.status is Status.FAILURE:
+        allowed = (*FOREIGN_FAILURE_KINDS, *asked.failure_kinds)
+        if verdict.failure_kind and verdict.failure_kind not in allowed:
+            raise EvaluatorError(
+                'unknown_failure_kind',
+                f'failure_kind {clean_line(verdict.failure_kind, MAX_NAME)!r} is none of '
+                f'{", ".join(allowed)}; name it under failure_kinds of the tool',
+                evaluator=evaluator,
+            )
+    if not isinstance(verdict.evidence, (tuple, list)) or not all(
+        isinstance(line, str) for line in verdict.evidence
+    ):
+        raise _malformed_field(verdict, 'evidence', 'a tuple of strings', evaluator)
+    try:
+        return Verdict(
+            status=verdict.status,
+            evidence=clean_evidence(tuple(verdict.evidence)),
+            failure_reason=clean_line(verdict.failure_reason, MAX_REASON),
+            failure_kind=verdict.failure_kind,
+            score=_optional_number(verdict, 'score', evaluator),
+            report=_plain_report(verdict.report, evaluator),
+            route=clean_line(verdict.route, MAX_NAME),
+            cost=_optional_number(verdict, 'cost', evaluator),
+        )
+    except ValueError as error:
+        raise _malformed(f'the verdict is not well-formed: {error}', evaluator) from error
+
+
+def _optional_number(verdict: Verdict, field: str, evaluator: str) -> float | None:
+    value = getattr(verdict, field)
+    if value is None:
+        return None
+    if isinstance(value, (bool, np.bool_)) or not _is_real_number(value):
+        raise _malformed_field(verdict, field, 'a number or None', evaluator)
+    number = _as_score(value, evaluator)
+    if not math.isfinite(number) or number < 0.0:
+        raise _malformed(
+            f'{field} of the verdict must be a finite number of at least 0, not {number!r}',
+            evaluator,
+        )
+    return abs(number)
+
+
+def _plain_report(report: object, evaluator: str) -> Mapping[str, Any] | None:
+    """Reduce a report to plain JSON values, so that it can be stored and sent."""
+    if report is None:
+        return None
+    if not isinstance(report, Mapping):
+        raise _malformed(
+            f'report of the verdict must be a mapping, not {_with_article(type(report).__name__)}',
+            evaluator,
+        )
+    try:
+        text = json.dumps(dict(report), allow_nan=False, default=_plain_value)
+        size = len(text.encode())
+    except (TypeError, ValueError, RecursionError) as error:
+        raise _malformed(
+            f'report of the verdict cannot be written as JSON: {clean_line(str(error))}', evaluator
+        ) from error
+    if size > MAX_REPORT_BYTES:
+        raise _malformed(
+            f'report of the verdict has {size} bytes as JSON; at most {MAX_REPORT_BYTES} are kept',
+            evaluator,
+        )
+    plain: dict[str, Any] = json.loads(text)
+    return plain
+
+
+def _plain_value(value: object) -> object:
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f'a value of type {type(value).__name__} is not JSON')
+
+
+def _malformed(message: str, evaluator: str) -> EvaluatorError:
+    return EvaluatorError('malformed_answer', message, evaluator=evaluator)
+
+
+def _malformed_field(
+    verdict: Verdict, field: str, expected: str, evaluator: str
+) -> EvaluatorError:
+    kind = type(getattr(verdict, field)).__name__
+    return _malformed(
+        f'{field} of the verdict must be {expected}, not {_with_article(kind)}', evaluator
+    )
+
+
+def _with_article(noun: str) -> str:
+    return f'{"an" if noun[:1].lower() in "aeiou" else "a"} {noun}'
+
+
+def _shape(answer: object) -> str:
+    shape = getattr(answer, 'shape', None)
+    return f' of shape {tuple(shape)}' if isinstance(shape, tuple) else ''
