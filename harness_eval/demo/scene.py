@@ -266,13 +266,13 @@ def _gantry() -> str:
               material="white" mass="0.4"/>
             <geom class="seen" type="box" size="0.0585 0.0165 0.004" pos="0 0 0.096"
               material="dark"/>
-            <geom class="seen" type="box" size="0.0155 0.0015 0.0155" pos="0.042 -0.0170 0.1440"
-              euler="-0.75 0 0" material="dark"/>
-            {_tag('gripper', (0.042, -0.0183, 0.1454), 0.75)}
-            <geom class="seen" type="box" size="0.007 0.045 0.004" pos="0 -0.058 0.226"
-              material="dark"/>
-            <geom class="seen" type="box" size="0.016 0.012 0.012" pos="0 -0.104 0.219"
-              euler="0.5 0 0" material="dark"/>
+            <geom class="seen" type="box" size="0.0155 0.0015 0.0155" pos="-0.040 -0.0245 0.1160"
+              euler="-0.45 0 0" material="dark"/>
+            {_tag('gripper', (-0.040, -0.0261, 0.1168), 0.45)}
+            <geom class="seen" type="box" size="0.006 0.055 0.004" pos="0 -0.075 0.184"
+              material="metal"/>
+            <geom class="seen" type="box" size="0.014 0.010 0.012" pos="0 -0.134 0.176"
+              euler="0.75 0 0" material="dark"/>
             {camera}
             {_finger('left', -1)}
             {_finger('right', 1)}

@@ -94,8 +94,9 @@ def pick_object(cell: Cell, target: str, fault: Fault, rng: np.random.Generator)
     if fault is Fault.SLIP:
         yield from _move(cell, (x + dx, y + dy, height + rng.uniform(0.05, 0.09), yaw), GENTLE)
         cell.close_gripper(WEAK_GRIP)
-        yield from _wait(0.15)
+        yield from _wait(0.70)
     yield from _move(cell, (x + dx, y + dy, LIFT, 0.0), GENTLE)
+    cell.close_gripper(FIRM_GRIP)
     yield from _wait(2 * _REST if fault is Fault.SLIP else _REST)
 
 
