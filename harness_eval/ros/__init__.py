@@ -1,0 +1,1 @@
+"""What needs rclpy: nodes, sources, camera taps and the conversion of messages."""
