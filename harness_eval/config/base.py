@@ -22,6 +22,21 @@ Text = Annotated[str, Field(min_length=1)]
 Name = Annotated[str, Field(pattern=r'^[A-Za-z][A-Za-z0-9_]*$', max_length=100)]
 """Letters, digits and underscores, starting with a letter."""
 
+Seconds = Annotated[Number, Field(ge=0.0)]
+"""A duration in seconds, 0 included."""
+
+PositiveSeconds = Annotated[Number, Field(gt=0.0, le=86_400.0)]
+"""A duration in seconds, above 0 and at most a day."""
+
+Topic = Annotated[
+    str,
+    Field(pattern=r'^(~/|/)?[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*$', max_length=255),
+]
+"""A ROS 2 name: absolute, relative or private."""
+
+MessageType = Annotated[str, Field(pattern=r'^[a-z][a-z0-9_]*/msg/[A-Z][A-Za-z0-9]*$')]
+"""A ROS 2 message type, for example ``sensor_msgs/msg/JointState``."""
+
 
 def _refuse_repeats(values: tuple[str, ...]) -> tuple[str, ...]:
     repeated = sorted({value for value in values if values.count(value) > 1})

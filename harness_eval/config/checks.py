@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, Union
 
 from pydantic import AfterValidator, Field, model_validator
 
-from harness_eval.config.base import Flag, Integer, Name, Number, Settings, exactly_one
+from harness_eval.config.base import Flag, Integer, Number, Settings, exactly_one
 from harness_eval.config.markers import DICTIONARY_SIZES
 
 CheckKind = Literal['marker', 'color', 'change', 'similar', 'state']
@@ -31,8 +31,7 @@ def _ordered_region(
     left, top, right, bottom = region
     if left >= right or top >= bottom:
         raise ValueError(
-            'expected [x0, y0, x1, y1] with x0 below x1 and y0 below y1, '
-            f'found {list(region)}'
+            f'expected [x0, y0, x1, y1] with x0 below x1 and y0 below y1, found {list(region)}'
         )
     return region
 
@@ -54,7 +53,9 @@ def _known_dictionary(name: str) -> str:
     if name not in DICTIONARY_SIZES:
         close = get_close_matches(name.upper(), DICTIONARY_SIZES, n=1)
         hint = f'; did you mean {close[0]!r}?' if close else ', for example DICT_4X4_50'
-        raise ValueError(f'expected the name of an ArUco or AprilTag dictionary, found {name!r}{hint}')
+        raise ValueError(
+            f'expected the name of an ArUco or AprilTag dictionary, found {name!r}{hint}'
+        )
     return name
 
 
@@ -293,5 +294,3 @@ class UsableCondition(Settings):
     def _one_kind(self) -> UsableCondition:
         exactly_one(self, ('marker', 'color'))
         return self
-
-

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
+from pydantic.config import JsonDict
 
 from harness_eval.config.base import Settings, Text
 
@@ -52,7 +53,7 @@ def _shape(names: int, form: str, attributes: Literal['no', 'may', 'must']) -> A
     return AfterValidator(check)
 
 
-_ANY_NAMES = {'type': 'array', 'items': {'type': ['string', 'object']}, 'minItems': 1}
+_ANY_NAMES: JsonDict = {'type': 'array', 'items': {'type': ['string', 'object']}, 'minItems': 1}
 
 
 class EffectSettings(Settings):
@@ -66,17 +67,20 @@ class EffectSettings(Settings):
         remove_edge: ``[subject, predicate, object]``.
     """
 
-    add_node: Annotated[
-        tuple[Any, ...], _shape(1, '[name] or [name, {attribute: value}]', 'may')
-    ] | None = Field(None, json_schema_extra=_ANY_NAMES)
+    add_node: (
+        Annotated[tuple[Any, ...], _shape(1, '[name] or [name, {attribute: value}]', 'may')] | None
+    ) = Field(None, json_schema_extra=_ANY_NAMES)
     remove_node: tuple[Text] | None = None
-    set_attributes: Annotated[
-        tuple[Any, ...], _shape(1, '[name, {attribute: value}]', 'must')
-    ] | None = Field(None, json_schema_extra=_ANY_NAMES)
-    add_edge: Annotated[
-        tuple[Any, ...],
-        _shape(3, '[subject, predicate, object], or these and {attribute: value}', 'may'),
-    ] | None = Field(None, json_schema_extra=_ANY_NAMES)
+    set_attributes: (
+        Annotated[tuple[Any, ...], _shape(1, '[name, {attribute: value}]', 'must')] | None
+    ) = Field(None, json_schema_extra=_ANY_NAMES)
+    add_edge: (
+        Annotated[
+            tuple[Any, ...],
+            _shape(3, '[subject, predicate, object], or these and {attribute: value}', 'may'),
+        ]
+        | None
+    ) = Field(None, json_schema_extra=_ANY_NAMES)
     remove_edge: tuple[Text, Text, Text] | None = None
 
     @model_validator(mode='before')

@@ -1,0 +1,138 @@
+"""What can be read of a configuration, piece by piece, even where another piece is wrong.
+
+The rules of :mod:`harness_eval.config.rules` look at a draft, so that a file with a mistyped
+key and a check on an unknown view gets both problems told at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from harness_eval.config.base import Settings
+from harness_eval.config.models import (
+    CaptureSettings,
+    CompletionSource,
+    EvaluatorSettings,
+    StateSettings,
+    ToolSettings,
+    ViewSettings,
+)
+
+S = TypeVar('S', bound=Settings)
+
+_UNREADABLE = float('nan')  # compares false with everything, so no rule is broken by it
+
+
+@dataclass(frozen=True)
+class Draft:
+    """The pieces.
+
+    Attributes:
+        required_tools: Names in the order of the file; empty where there is no text.
+        segment_tools: The same.
+        post_conditions: Sentences by tool.
+        evaluator: Name of the default evaluator.
+        outcome_threshold: NaN if unreadable.
+        failure_threshold: NaN if unreadable.
+        evaluators: Evaluators by name; here and below ``None`` stands for settings whose shape
+            is wrong, which is reported elsewhere.
+        tools: Tools by name.
+        views: Views by name.
+        states: States by name.
+        capture: The capture settings without views and states.
+        completions: Sources in the order of the file.
+    """
+
+    required_tools: tuple[str, ...] = ()
+    segment_tools: tuple[str, ...] = ()
+    post_conditions: Mapping[str, str] = field(default_factory=dict)
+    evaluator: str | None = None
+    outcome_threshold: float = _UNREADABLE
+    failure_threshold: float = _UNREADABLE
+    evaluators: Mapping[str, EvaluatorSettings | None] = field(default_factory=dict)
+    tools: Mapping[str, ToolSettings | None] = field(default_factory=dict)
+    views: Mapping[str, ViewSettings | None] = field(default_factory=dict)
+    states: Mapping[str, StateSettings | None] = field(default_factory=dict)
+    capture: CaptureSettings | None = None
+    completions: tuple[CompletionSource | None, ...] = ()
+
+    @property
+    def observables(self) -> list[str]:
+        """Names of all views and states."""
+        return [*self.views, *self.states]
+
+    def post_condition(self, tool: str) -> str | None:
+        """The sentence of a tool, wherever it is written."""
+        settings = self.tools.get(tool)
+        if settings is not None and settings.post_condition is not None:
+            return settings.post_condition
+        return self.post_conditions.get(tool)
+
+
+def read_draft(data: Mapping[str, Any], default_evaluator: str | None) -> Draft:
+    """Read the pieces of a configuration.
+
+    Args:
+        data: The file as plain data, includes merged in.
+        default_evaluator: Overrides ``evaluation.evaluator``.
+    """
+    evaluation = _mapping(data.get('evaluation'))
+    capture = _mapping(data.get('capture'))
+    views = _mapping(capture.get('views'))
+    states = _mapping(capture.get('states'))
+    timing = {key: value for key, value in capture.items() if key not in ('views', 'states')}
+    evaluator = default_evaluator or evaluation.get('evaluator')
+    return Draft(
+        required_tools=_texts(evaluation.get('required_tools')),
+        segment_tools=_texts(evaluation.get('segment_tools')),
+        post_conditions={
+            name: text
+            for name, text in _mapping(evaluation.get('post_conditions')).items()
+            if isinstance(text, str)
+        },
+        evaluator=evaluator if isinstance(evaluator, str) else None,
+        outcome_threshold=_number(evaluation.get('outcome_threshold', 0.9)),
+        failure_threshold=_number(evaluation.get('failure_threshold', 0.5)),
+        evaluators=_pieces(EvaluatorSettings, evaluation.get('evaluators')),
+        tools=_pieces(ToolSettings, evaluation.get('tools')),
+        views=_pieces(ViewSettings, views),
+        states=_pieces(StateSettings, states),
+        capture=_piece(CaptureSettings, timing),
+        completions=tuple(
+            _piece(CompletionSource, item) for item in _list(data.get('completions'))
+        ),
+    )
+
+
+def _piece(model: type[S], data: Any) -> S | None:
+    try:
+        return model.model_validate(data)
+    except ValidationError:
+        return None
+
+
+def _pieces(model: type[S], data: Any) -> dict[str, S | None]:
+    return {name: _piece(model, item) for name, item in _mapping(data).items()}
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    """Keep the positions: what is not a text becomes an empty one, which no rule looks at."""
+    return tuple(item if isinstance(item, str) else '' for item in _list(value))
+
+
+def _number(value: Any) -> float:
+    return (
+        value if isinstance(value, (int, float)) and not isinstance(value, bool) else _UNREADABLE
+    )
