@@ -169,7 +169,7 @@ def _stale(intake: Intake, _: TopicFacts, moment: Moment) -> str | None:
     opened = moment.ros_now >= moment.window.opens
     if not intake.early or intake.skewed or in_window or not opened or intake.newest is None:
         return None
-    before = seconds(moment.window.opens - intake.newest)
+    before = max(0.0, seconds(moment.window.opens - intake.newest))
     age = seconds(moment.ros_now - intake.newest)
     return (
         f'every frame is from before the time that counts (end of the execution and '
@@ -182,10 +182,11 @@ def _clock_skew(intake: Intake, _: TopicFacts, moment: Moment) -> str | None:
     if intake.offset is None:
         return None
     return (
-        f'stamps lie {seconds(intake.offset):+.3f} s from their receipt at the least, at most '
-        f'{-moment.settings.max_clock_skew:+.3f} s (capture.max_clock_skew) is allowed; '
-        'synchronise the clock of the sending host with this one (chrony, PTP), see that '
-        'use_sim_time is the same everywhere, or make the driver faster'
+        f'{_frames(intake.skewed)} came with a stamp at least {-seconds(intake.offset):.3f} s '
+        f'before receipt (offset {seconds(intake.offset):+.3f} s), more than the '
+        f'{moment.settings.max_clock_skew:.3f} s of capture.max_clock_skew; synchronise the clock '
+        'of the sending host with this one (chrony, PTP), see that use_sim_time is the same '
+        'everywhere, or make the driver faster'
     )
 
 

@@ -176,10 +176,10 @@ class Intake:
 
     def _ahead(self, offset: int) -> str:
         return (
-            f'{self.describe()}: a stamp lies {seconds(offset):+.3f} s from its receipt, at '
-            f'most {seconds(self._window.max_ahead):+.3f} s (capture.max_ahead) is allowed; '
-            'synchronise the clock of the sending host with this one (chrony, PTP), and see '
-            'that use_sim_time is the same everywhere'
+            f'{self.describe()}: a stamp lies {seconds(offset):.3f} s after its receipt (offset '
+            f'{seconds(offset):+.3f} s), more than the {seconds(self._window.max_ahead):.3f} s of '
+            'capture.max_ahead; synchronise the clock of the sending host with this one (chrony, '
+            'PTP), or see that use_sim_time is the same everywhere and /clock comes often enough'
         )
 
 
