@@ -1,0 +1,56 @@
+"""Which Python the environment is made from."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+
+from ros_source import RosSource
+
+SUPPORTED = ((3, 13), (3, 12), (3, 11), (3, 10))
+"""Versions of CPython that the ROS wheels are built for."""
+
+
+def use_supported_interpreter(source: RosSource) -> None:
+    """Go on in this process, or start again under a Python that the wheels exist for.
+
+    A sourced installation is bound to the Python that runs now; for it nothing is changed.
+
+    Raises:
+        SystemExit: No Python will do.
+    """
+    if source.pins is None:
+        if sys.version_info < (3, 10):
+            raise SystemExit(f'Python 3.10 or newer is needed, this is {sys.version.split()[0]}')
+        return
+    if (sys.platform, platform.machine()) != ('linux', 'x86_64'):
+        raise SystemExit(
+            f'the ROS 2 wheels exist for Linux on x86_64, this is {sys.platform} on '
+            f'{platform.machine()}: install ROS 2 {source.distro}, source it and try again'
+        )
+    if sys.version_info[:2] in SUPPORTED and sys.prefix == sys.base_prefix:
+        return
+    # Inside a virtual environment (maybe the one that is about to be replaced): use its base.
+    candidates = [getattr(sys, '_base_executable', '')] if sys.prefix != sys.base_prefix else []
+    candidates += [shutil.which(f'python{major}.{minor}') or '' for major, minor in SUPPORTED]
+    for path in candidates:
+        if path and path != sys.executable and _version(path) in SUPPORTED:
+            os.execv(path, [path, *sys.argv])
+    wanted = ', '.join(f'{major}.{minor}' for major, minor in reversed(SUPPORTED))
+    raise SystemExit(
+        f'the ROS 2 wheels exist for Python {wanted}, found {sys.version.split()[0]}: '
+        f'install one of these, or source an installed ROS 2 {source.distro}'
+    )
+
+
+def _version(python: str) -> tuple[int, ...]:
+    """Return (major, minor) of an interpreter outside any environment; empty if it fails."""
+    code = 'import sys; print(sys.prefix == sys.base_prefix, *sys.version_info[:2])'
+    done = subprocess.run([python, '-c', code], capture_output=True, text=True, check=False)
+    words = done.stdout.split()
+    if done.returncode or words[:1] != ['True']:
+        return ()
+    return tuple(int(word) for word in words[1:])
