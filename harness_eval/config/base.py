@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -39,7 +40,7 @@ MessageType = Annotated[str, Field(pattern=r'^[a-z][a-z0-9_]*/msg/[A-Z][A-Za-z0-
 
 
 def _refuse_repeats(values: tuple[str, ...]) -> tuple[str, ...]:
-    repeated = sorted({value for value in values if values.count(value) > 1})
+    repeated = [value for value, count in Counter(values).items() if count > 1]
     if repeated:
         raise ValueError(f'expected each name once, found {repeated[0]!r} more than once')
     return values

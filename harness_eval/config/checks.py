@@ -11,7 +11,7 @@ without evidence.
 from __future__ import annotations
 
 from difflib import get_close_matches
-from typing import Annotated, Any, Literal, Union
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -225,7 +225,7 @@ class StateCheck(Settings):
     between: Bounds
 
 
-CheckSettings = Union[MarkerCheck, ColorCheck, ChangeCheck, SimilarCheck, StateCheck]
+CheckSettings = MarkerCheck | ColorCheck | ChangeCheck | SimilarCheck | StateCheck
 
 
 class Check(Settings):

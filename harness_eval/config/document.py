@@ -296,7 +296,7 @@ class _Reader:
     def _mapping(self, node: _Node, path: KeyPath, depth: int) -> dict[str, Any]:
         values: dict[str, Any] = {}
         lines: dict[str, int] = {}
-        for key_node, child in zip(node.children[::2], node.children[1::2]):
+        for key_node, child in zip(node.children[::2], node.children[1::2], strict=True):
             key = self._key(key_node, path)
             if key is None:
                 self.fatal = True

@@ -12,6 +12,13 @@ from harness_eval.contract import HarnessEvalError
 _SHOWN_CHARACTERS = 60
 _SHOWN_NAMES = 12
 
+# Comparing words is slow; a hint is not worth more than a moment, whatever the file.
+_COMPARED_NAMES = 200
+_COMPARED_CHARACTERS = 100
+
+MAX_PROBLEMS = 200
+"""Most problems that are told of one file."""
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -30,6 +37,7 @@ class Problem:
     message: str
 
     def __str__(self) -> str:
+        """Write the problem on one line."""
         place = f'{self.file}:{self.line}' if self.line else self.file
         key = f'{self.key}: ' if self.key else ''
         return f'{place}: {key}{self.message}'
@@ -50,6 +58,7 @@ class ConfigError(HarnessEvalError):
     """
 
     def __init__(self, problems: Iterable[Problem]) -> None:
+        """Keep the problems and make the message."""
         self.problems: list[Problem] = list(problems)
         first = self.problems[0]
         self.file = first.file
@@ -59,6 +68,7 @@ class ConfigError(HarnessEvalError):
         super().__init__('\n'.join(str(problem) for problem in self.problems))
 
     def __reduce__(self) -> tuple[type[ConfigError], tuple[list[Problem]]]:
+        """Give what a copy is made from."""
         return type(self), (self.problems,)
 
 
@@ -81,7 +91,8 @@ def describe(value: Any) -> str:
 
 def did_you_mean(word: str, known: Sequence[str], *, what: str = 'known') -> str:
     """Say what would be right instead of ``word``, beginning with a separator."""
-    close = get_close_matches(word, known, n=1, cutoff=0.6)
+    compared = known[:_COMPARED_NAMES] if len(word) <= _COMPARED_CHARACTERS else []
+    close = get_close_matches(word, compared, n=1, cutoff=0.6)
     if close:
         return f', did you mean {close[0]!r}?'
     if not known:

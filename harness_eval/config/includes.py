@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness_eval.config.document import Document, KeyPath, Place, Source, read_document
+from harness_eval.config.document import Document, KeyPath, Source, read_document
 from harness_eval.config.errors import ConfigError, Problem, describe, did_you_mean
 
 MAX_FILE_BYTES = 1024 * 1024
@@ -102,12 +102,12 @@ def read_text(path: Path) -> str:
     """
     try:
         # Not before the kind is known: opening a pipe would wait for its writer.
-        mode = os.stat(path).st_mode
+        mode = path.stat().st_mode
         if stat.S_ISDIR(mode):
             raise ValueError('expected a YAML file, found a directory')
         if not stat.S_ISREG(mode):
             raise ValueError('expected a YAML file, found something that is not a regular file')
-        with open(path, 'rb') as file:
+        with path.open('rb') as file:
             data = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
         if error.errno in (errno.ENOENT, errno.ENOTDIR):
@@ -132,6 +132,10 @@ def _read(path: Path) -> Document:
         text = read_text(path)
     except ValueError as error:
         raise ConfigError([Problem(path.name, 0, '', str(error))]) from None
+    return _parse(text, path)
+
+
+def _parse(text: str, path: Path) -> Document:
     document = read_document(text, Source(path.name, path.parent))
     if not isinstance(document.data, dict):
         message = f'expected a mapping of settings, found {describe(document.data)}'
@@ -179,10 +183,10 @@ class _Includes:
         path = resolve(text, directory)
         real = os.path.realpath(path)
         if real in self._chain:
-            names = [os.path.basename(entry) for entry in self._chain[self._chain.index(real) :]]
+            names = [Path(entry).name for entry in self._chain[self._chain.index(real) :]]
             raise ValueError(
                 'expected includes without a loop, found '
-                + ' includes '.join([*names, os.path.basename(real)])
+                + ' includes '.join([*names, Path(real).name])
             )
         if real in self._seen:
             return None
@@ -194,10 +198,10 @@ class _Includes:
             raise ValueError(f'expected at most {MAX_INCLUDED_FILES} included files, found more')
         self._seen.add(real)
         try:
-            read_text(path)
+            content = read_text(path)
         except ValueError as error:
             raise ValueError(f'cannot include {Path(text).name!r}: {error}') from None
-        document = _read(path)
+        document = _parse(content, path)
         self._chain.append(real)
         try:
             self.merge_into(document)
@@ -256,6 +260,7 @@ def _merge_mapping(
     mine = evaluation[key]
     if not isinstance(mine, dict):
         return
+    taken: dict[str | int, str | int] = {}
     for name, item in value.items():
         here = (*path, name)
         if name in mine:
@@ -269,7 +274,8 @@ def _merge_mapping(
             )
             continue
         mine[name] = item
-        _adopt_places(included, target, here, here)
+        taken[name] = name
+    _adopt_places(included, target, path, taken)
 
 
 def _merge_list(
@@ -287,19 +293,22 @@ def _merge_list(
     mine = evaluation[key]
     if not isinstance(mine, list):
         return
-    before = list(mine)
+    before = {item for item in mine if isinstance(item, str)}
+    taken: dict[str | int, str | int] = {}
     for index, item in enumerate(value):
-        if item in before:  # named in both files: asked for twice is asked for
-            continue
-        _adopt_places(included, target, (*path, index), (*path, len(mine)))
+        if isinstance(item, str) and item in before:
+            continue  # asked for in both files is asked for
+        taken[index] = len(mine)
         mine.append(item)
+    _adopt_places(included, target, path, taken)
 
 
-def _adopt_places(included: Document, target: Document, old: KeyPath, new: KeyPath) -> None:
-    """Take over where everything below ``old`` stands, as ``new``."""
-    moved: dict[KeyPath, Place] = {
-        (*new, *path[len(old) :]): place
-        for path, place in included.places.items()
-        if path[: len(old)] == old
-    }
-    target.places.update(moved)
+def _adopt_places(
+    included: Document, target: Document, section: KeyPath, taken: dict[str | int, str | int]
+) -> None:
+    """Take over where the entries of a section stand, under their new name or index."""
+    depth = len(section)
+    for path, place in included.places.items():
+        if len(path) > depth and path[:depth] == section and path[depth] in taken:
+            here = (*section, taken[path[depth]], *path[depth + 1 :])
+            target.places[here] = place

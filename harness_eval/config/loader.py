@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from pydantic import ValidationError
 
 from harness_eval.config.document import Document, KeyPath
 from harness_eval.config.draft import Draft, read_draft
-from harness_eval.config.errors import ConfigError, Problem
+from harness_eval.config.errors import MAX_PROBLEMS, ConfigError, Problem
 from harness_eval.config.includes import load_document, resolve
 from harness_eval.config.models import Config, ToolSettings
 from harness_eval.config.rules import broken_rules
@@ -38,12 +39,12 @@ def load_config(path: Path | str, *, evaluator: str | None = None) -> Config:
     draft = read_draft(document.data, evaluator)
     problems = list(document.problems)
     config, shape = _validate(document.data)
-    for where, message in [*shape, *broken_rules(draft)]:
+    for where, message in [*shape, *islice(broken_rules(draft), MAX_PROBLEMS)]:
         problems.append(document.problem(where, message))
     references: dict[tuple[str, str], Path] = {}
     problems += _find_references(document, draft, references)
     if problems or config is None:
-        raise ConfigError(_in_order(problems, document))
+        raise ConfigError(_in_order(problems, document)[:MAX_PROBLEMS])
     return _complete(config, evaluator, references)
 
 
@@ -67,7 +68,7 @@ def _validate(data: Mapping[str, Any]) -> tuple[Config | None, list[Finding]]:
     try:
         return Config.model_validate(data), []
     except ValidationError as error:
-        return None, list(findings(error, Config, data))
+        return None, list(islice(findings(error, Config, data), MAX_PROBLEMS))
 
 
 def _find_references(
