@@ -8,7 +8,7 @@ from typing import Any
 from harness_eval.contract import CameraInfo, DecodeError, Image
 from harness_eval.decode import camera_info, compressed, fields, header, raw_image
 from harness_eval.decode.facts import HeaderFacts, ImageFacts
-from harness_eval.decode.fields import FieldPath
+from harness_eval.decode.field_path import FieldPath
 from harness_eval.decode.typestore import MessageTypes, normalized
 
 RAW_IMAGE = 'sensor_msgs/msg/Image'

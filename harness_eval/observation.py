@@ -1,0 +1,281 @@
+"""From the captured frames to the observation that an evaluator is given, and its digest.
+
+States are read and images checked at once, so that nobody is asked about a message that cannot be
+read; the pixels of a view are decoded when an evaluator first looks at them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness_eval.contract import (
+    CameraInfo,
+    CaptureError,
+    DecodeError,
+    EvaluationRequest,
+    Image,
+    Observation,
+    State,
+    View,
+)
+from harness_eval.decode import Decoder, FieldPath, ImageFacts
+
+if TYPE_CHECKING:
+    from harness_eval.capture import Captured, Frame
+    from harness_eval.config.models import CaptureSettings, Config, StateSettings
+
+CAMERA_INFO_SUFFIX = '/camera_info'
+"""What the stream of a view's intrinsics is called, behind the name of the view."""
+
+_NANOSECONDS = 1e9
+_LINE_LENGTH = 200
+_VALUES_SHOWN = 4
+_LENGTH = struct.Struct('>Q')
+
+
+def build_observation(
+    captured: Captured,
+    config: Config,
+    decoder: Decoder,
+    *,
+    topics: Mapping[str, str] | None = None,
+) -> Observation:
+    """Make the observation from the chosen frames.
+
+    Args:
+        captured: The frames, by the names of views and states; the intrinsics of the view
+            ``front`` come as the stream ``front/camera_info``.
+        config: The settings, for field paths and reductions.
+        decoder: Reads the messages.
+        topics: What streams' topics are called in the observation, where that differs from the
+            frames (after a remapping, or in a bag).
+
+    Raises:
+        CaptureError: ``unknown_stream`` for a frame that the settings do not know,
+            ``stale`` for one from before the end, ``bad_field_path``.
+        DecodeError: A message that is not what the settings say; names the view or state.
+    """
+    settings = config.capture
+    frames = captured.frames
+    for stream in frames:
+        _check_known(stream, settings)
+    names = {**{stream: frame.topic for stream, frame in frames.items()}, **(topics or {})}
+    views = {
+        stream: _view(
+            frame,
+            names[stream],
+            captured.t_end,
+            decoder,
+            frames.get(stream + CAMERA_INFO_SUFFIX),
+        )
+        for stream, frame in frames.items()
+        if stream in settings.views
+    }
+    states = {
+        stream: _state(frame, names[stream], captured.t_end, decoder, settings.states[stream])
+        for stream, frame in frames.items()
+        if stream in settings.states
+    }
+    return Observation(views, states, captured.t_end, captured.spread)
+
+
+def _check_known(stream: str, settings: CaptureSettings) -> None:
+    view = stream[: -len(CAMERA_INFO_SUFFIX)] if stream.endswith(CAMERA_INFO_SUFFIX) else stream
+    if view not in settings.views and stream not in settings.states:
+        raise CaptureError(
+            'unknown_stream',
+            f'a frame of {one_line(stream)} was captured, but the configuration has no such view '
+            f'or state; it has {", ".join([*settings.views, *settings.states]) or "none"}',
+        )
+
+
+def _view(frame: Frame, topic: str, t_end: int, decoder: Decoder, info: Frame | None) -> View:
+    what = f'view {frame.stream} ({one_line(topic)})'
+    age = _age(frame, t_end, what)
+    with _naming(what):
+        facts = decoder.image_facts(frame.type, frame.data)
+    camera_info = None if info is None else _camera_info(info, facts, t_end, decoder, what)
+
+    def decode() -> Image:
+        with _naming(what):
+            return decoder.image(frame.type, frame.data)
+
+    of_frame = f', frame {frame.frame_id}' if frame.frame_id else ''
+    return View(
+        name=frame.stream,
+        topic=topic,
+        type=frame.type,
+        frame_id=frame.frame_id,
+        stamp=frame.stamp,
+        age=age,
+        stamp_source=frame.stamp_source,
+        summary=one_line(
+            f'{frame.stream}: {facts.width}x{facts.height} {facts.encoding} from {topic}'
+            f'{of_frame}, {_when(frame, age)}'
+        ),
+        decode=decode,
+        camera_info=camera_info,
+    )
+
+
+def _camera_info(
+    info: Frame, facts: ImageFacts, t_end: int, decoder: Decoder, view: str
+) -> CameraInfo:
+    what = f'camera_info of {view}'
+    _age(info, t_end, what)
+    with _naming(what):
+        intrinsics = decoder.camera_info(info.type, info.data)
+        if (intrinsics.width, intrinsics.height) != (facts.width, facts.height):
+            # Poses computed from it would be wrong, and look right.
+            raise DecodeError(
+                'camera_info_mismatch',
+                f'it describes {intrinsics.width}x{intrinsics.height} pixels, the image has '
+                f'{facts.width}x{facts.height}; configure the camera_info of this very image',
+            )
+    return intrinsics
+
+
+def _state(
+    frame: Frame, topic: str, t_end: int, decoder: Decoder, settings: StateSettings
+) -> State:
+    what = f'state {frame.stream} ({one_line(topic)})'
+    age = _age(frame, t_end, what)
+    try:
+        path = FieldPath.parse(settings.field)
+    except ValueError as error:
+        raise CaptureError('bad_field_path', f'{what}: {error}') from None
+    with _naming(what):
+        value = decoder.reading(frame.type, frame.data, path, settings.reduce)
+    reduced = f'{settings.reduce} of ' if settings.reduce else ''
+    return State(
+        name=frame.stream,
+        topic=topic,
+        type=frame.type,
+        frame_id=frame.frame_id,
+        stamp=frame.stamp,
+        age=age,
+        stamp_source=frame.stamp_source,
+        value=value,
+        summary=one_line(
+            f'{frame.stream}: {_shown(value)}, {reduced}{path} from {topic}, {_when(frame, age)}'
+        ),
+    )
+
+
+def _age(frame: Frame, t_end: int, what: str) -> float:
+    if frame.stamp < t_end:
+        raise CaptureError(
+            'stale',
+            f'{what}: its frame is {(t_end - frame.stamp) / _NANOSECONDS:.3f} s older than the '
+            'end of the execution; only what comes after it is evidence',
+        )
+    return (frame.stamp - t_end) / _NANOSECONDS
+
+
+def _when(frame: Frame, age: float) -> str:
+    receipt = ' (stamped on receipt)' if frame.stamp_source == 'receipt' else ''
+    return f'{age:.3f} s after the end{receipt}'
+
+
+def _shown(value: float | tuple[float, ...]) -> str:
+    if isinstance(value, float):
+        return f'{value:.6g}'
+    shown = ', '.join(f'{number:.6g}' for number in value[:_VALUES_SHOWN])
+    more = f', … ({len(value)} values)' if len(value) > _VALUES_SHOWN else ''
+    return f'[{shown}{more}]'
+
+
+@contextmanager
+def _naming(what: str) -> Iterator[None]:
+    """Let an error of the decoder say which view or state it is about."""
+    try:
+        yield
+    except DecodeError as error:
+        raise DecodeError(error.kind, f'{what}: {error.message}') from error
+
+
+def one_line(text: str, length: int = _LINE_LENGTH) -> str:
+    """Write a text that came from outside in one line, without control characters."""
+    clean = ''.join(char if char.isprintable() else ' ' for char in text)
+    return clean if len(clean) <= length else clean[: length - 1] + '…'
+
+
+def input_digest(request: EvaluationRequest, frames: Mapping[str, Frame]) -> str:
+    """Digest everything that a judge is given.
+
+    Equal digests mean equal questions: the post-condition with its checks and reference pictures,
+    what may be answered, and every frame byte for byte with its age. Each field goes in with its
+    length in front, so that nothing can move from one field to the next unseen.
+
+    Args:
+        request: What the evaluator is given.
+        frames: The frames that its observation was made from, by stream.
+
+    Returns:
+        SHA-256, 64 hexadecimal digits.
+    """
+    condition = request.post_condition
+    fields: list[Any] = [
+        b'harness_eval input 1',
+        condition.text,
+        _canonical([_plain(check) for check in condition.checks]),
+        _canonical(list(condition.failure_kinds)),
+        'process' if condition.process_allowed else '',
+        [_reference(name, condition.references[name]) for name in sorted(condition.references)],
+        [
+            [
+                stream,
+                frames[stream].topic,
+                frames[stream].type,
+                frames[stream].stamp_source,
+                str(frames[stream].stamp - request.observation.t_end),
+                frames[stream].data,
+            ]
+            for stream in sorted(frames)
+        ],
+        [
+            [name, repr(request.observation.states[name].value)]
+            for name in sorted(request.observation.states)
+        ],
+    ]
+    digest = hashlib.sha256()
+    for part in _pieces(fields):
+        digest.update(part)
+    return digest.hexdigest()
+
+
+def _reference(name: str, picture: Image) -> list[Any]:
+    pixels = np.ascontiguousarray(picture)
+    little = pixels.astype(pixels.dtype.newbyteorder('<'), copy=False)
+    return [name, str(little.dtype.str), repr(tuple(pixels.shape)), little.tobytes()]
+
+
+def _plain(check: Any) -> Any:
+    dump = getattr(check, 'model_dump', None)
+    return dump(mode='json') if callable(dump) else check
+
+
+def _canonical(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(',', ':'), ensure_ascii=True)
+
+
+def _pieces(field: Any) -> Iterable[bytes]:
+    """Write nested fields so that no two trees are written alike."""
+    if isinstance(field, list):
+        yield b'l' + _LENGTH.pack(len(field))
+        for item in field:
+            yield from _pieces(item)
+    elif isinstance(field, str):
+        data = field.encode('utf-8', 'surrogatepass')
+        yield b's' + _LENGTH.pack(len(data))
+        yield data
+    else:
+        yield b'b' + _LENGTH.pack(len(field))
+        yield field
