@@ -22,8 +22,8 @@ MARKERS: Final[dict[str, tuple[int, float]]] = {
     'tin_top': (10, 0.034),
     'tray': (12, 0.044),
     'drawer': (15, 0.046),
-    'peg': (20, 0.036),
-    'peg_top': (21, 0.032),
+    'peg': (20, 0.040),
+    'peg_top': (21, 0.036),
 }
 
 # Objects that the gripper can take. Positions are those of the underside's centre.
@@ -51,16 +51,16 @@ HANDLE_REACH: Final = 0.030
 HANDLE_HEIGHT: Final = 0.058
 
 # Peg, its rack and the block with the hole.
-RACK_AT: Final = (0.085, 0.150)
+RACK_AT: Final = (0.090, 0.115)
 RACK_HEIGHT: Final = 0.034
-HOLE_AT: Final = (0.190, 0.150)
+HOLE_AT: Final = (0.195, 0.115)
 HOLE_BLOCK_HALF: Final = 0.040
 HOLE_BLOCK_HEIGHT: Final = 0.055
 HOLE_HALF: Final = 0.0102
 PEG_SHAFT_HALF: Final = 0.0092
 PEG_SHAFT_LENGTH: Final = 0.052
-PEG_HEAD_HALF: Final = 0.020
-PEG_HEAD_HEIGHT: Final = 0.042
+PEG_HEAD_HALF: Final = 0.0215
+PEG_HEAD_HEIGHT: Final = 0.044
 PEG_MASS: Final = 0.08
 CHIP_HEIGHT: Final = 0.030
 """Height of the broken-off stub that blocks the hole in one of the faults."""
