@@ -19,13 +19,12 @@ child is killed, so neither is normally left hanging.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass, field
 import logging
 import threading
 import time
-from typing import Union
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from harness_eval.config.models import EvaluatorSettings
 from harness_eval.contract import (
@@ -43,7 +42,7 @@ from harness_eval.judging import Thresholds
 QUARANTINE_AFTER = 4
 """Abandoned calls still hanging at which an evaluator is not called any more."""
 
-Outcome = Union[Verdict, EvaluationError]
+Outcome = Verdict | EvaluationError
 OnDone = Callable[[Outcome], None]
 
 _log = logging.getLogger('harness_eval.calls')
@@ -201,15 +200,13 @@ class JudgeCalls:
         with self._condition:
             self._started += 1
             call = _Call(self._started, on_done, now, now + self._timeout)
-            if not self._watchdog_runs():
-                error = self._no_thread()
-            elif self.quarantined:
+            watched = self._watchdog_runs()
+            if watched and self.quarantined:
                 self._refuse(call, self._quarantine_error())
-                return CallHandle(self, call)
-            else:
-                error = self._start(call, request)
-        if error is not None:
-            self._settle_with(call, error)
+            elif watched:
+                self._start(call, request)
+        if not watched:
+            self._settle_with(call, self._no_thread())
         return CallHandle(self, call)
 
     def close(self) -> None:
@@ -219,7 +216,7 @@ class JudgeCalls:
 
     # The caller's side; the lock is held.
 
-    def _start(self, call: _Call, request: EvaluationRequest) -> EvaluatorError | None:
+    def _start(self, call: _Call, request: EvaluationRequest) -> None:
         self._pending[call.number] = call
         self._running += 1
         thread = threading.Thread(
@@ -233,7 +230,6 @@ class JudgeCalls:
             self._refuse(call, self._no_thread())
         else:
             self._condition.notify()
-        return None
 
     def _refuse(self, call: _Call, error: EvaluatorError) -> None:
         self._refused.append((call, error))
@@ -296,7 +292,8 @@ class JudgeCalls:
         if late:
             _log.warning(
                 '%s: a late answer (%.1f s after the call) was dropped',
-                self._evaluator.ref, self._clock() - call.started,
+                self._evaluator.ref,
+                self._clock() - call.started,
             )
         if lifted:
             _log.warning('%s: a hanging call came back; out of quarantine', self._evaluator.ref)
@@ -352,7 +349,8 @@ class JudgeCalls:
         if self._abandoned == QUARANTINE_AFTER:
             _log.error(
                 '%s: %d calls hang past their deadline; quarantined',
-                self._evaluator.ref, self._abandoned,
+                self._evaluator.ref,
+                self._abandoned,
             )
         error = self._settle_locked(call, self._timeout_error())
         if error is not None:
@@ -372,7 +370,8 @@ class JudgeCalls:
         return EvaluatorError(
             'judge_timeout',
             f'no answer within {self._timeout:g} s; the call was given up',
-            evaluator=self._evaluator.ref, retryable=True,
+            evaluator=self._evaluator.ref,
+            retryable=True,
         )
 
     def _quarantine_error(self) -> EvaluatorError:
@@ -380,11 +379,14 @@ class JudgeCalls:
             'quarantined',
             f'{self._abandoned} calls still hang past their deadline of {self._timeout:g} s; '
             'it is called again when one of them comes back, or after a restart',
-            evaluator=self._evaluator.ref, retryable=True,
+            evaluator=self._evaluator.ref,
+            retryable=True,
         )
 
     def _no_thread(self) -> EvaluatorError:
         return EvaluatorError(
-            'no_thread', 'the system gave no thread to judge on; try again when load is lower',
-            evaluator=self._evaluator.ref, retryable=True,
+            'no_thread',
+            'the system gave no thread to judge on; try again when load is lower',
+            evaluator=self._evaluator.ref,
+            retryable=True,
         )

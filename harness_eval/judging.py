@@ -7,14 +7,16 @@ verdicts that evaluators built themselves.
 
 from __future__ import annotations
 
+import json
+import math
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-import json
-import math
 from numbers import Number
 from typing import Any
-import unicodedata
+
+import numpy as np
 
 from harness_eval.contract import (
     Abstention,
@@ -23,7 +25,6 @@ from harness_eval.contract import (
     Status,
     Verdict,
 )
-import numpy as np
 
 MAX_EVIDENCE_LINES = 64
 """Lines of evidence kept; more would drown the reader and swell every message and row."""
@@ -46,7 +47,9 @@ CUT = ' … (cut)'
 FOREIGN_FAILURE_KINDS = ('post_condition', 'stalled')
 """Failure kinds that every judge may use; ``segment_budget`` is the pipeline's own."""
 
-_BIDIRECTIONAL = frozenset('\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069')
+_BIDIRECTIONAL = frozenset(
+    '\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069'
+)
 
 
 @dataclass(frozen=True)
@@ -103,7 +106,7 @@ def clean_evidence(lines: tuple[str, ...]) -> tuple[str, ...]:
     if len(cleaned) <= MAX_EVIDENCE_LINES and len(lines) <= 4 * MAX_EVIDENCE_LINES:
         return cleaned
     left_out = len(lines) - (MAX_EVIDENCE_LINES - 1)
-    return cleaned[: MAX_EVIDENCE_LINES - 1] + (f'… ({left_out} more lines were cut)',)
+    return (*cleaned[: MAX_EVIDENCE_LINES - 1], f'… ({left_out} more lines were cut)')
 
 
 def show(value: float, *bounds: float) -> str:
@@ -174,7 +177,8 @@ def _from_score(
             if math.isfinite(raw):
                 hint += ', or set "clamp: true" for this evaluator to cut it'
             raise EvaluatorError(
-                'score_out_of_range', f'the score {raw!r} is outside [0, 1]; {hint}',
+                'score_out_of_range',
+                f'the score {raw!r} is outside [0, 1]; {hint}',
                 evaluator=evaluator,
             )
         score = min(max(raw, 0.0), 1.0)
@@ -187,9 +191,7 @@ def _from_score(
         return Verdict(Status.SUCCESS, (line, *evidence), score=score)
     if score < thresholds.failure:
         line = f'score {shown}, below the failure threshold {lower}'
-        return Verdict(
-            Status.FAILURE, (line, *evidence), failure_reason=line, score=score
-        )
+        return Verdict(Status.FAILURE, (line, *evidence), failure_reason=line, score=score)
     line = f'score {shown}, between the thresholds {lower} and {upper}'
     if request.post_condition.process_allowed:
         return Verdict(Status.PROCESS, (line, *evidence), score=score)
@@ -213,13 +215,15 @@ def _as_score(answer: object, evaluator: str) -> float:
     if not _is_real_number(answer):
         raise _malformed(
             f'the evaluator returned {_with_article(kind)}{_shape(answer)}; '
-            'return a Verdict, a bool, a score in [0, 1] or None', evaluator,
+            'return a Verdict, a bool, a score in [0, 1] or None',
+            evaluator,
         )
     try:
         return float(answer)  # type: ignore[arg-type]
     except OverflowError as error:
         raise EvaluatorError(
-            'score_out_of_range', f'the score, of type {kind}, is far outside [0, 1]',
+            'score_out_of_range',
+            f'the score, of type {kind}, is far outside [0, 1]',
             evaluator=evaluator,
         ) from error
     except (TypeError, ValueError, ArithmeticError, RuntimeError) as error:
@@ -307,7 +311,7 @@ def _plain_report(report: object, evaluator: str) -> Mapping[str, Any] | None:
             evaluator,
         )
     try:
-        text = json.dumps(dict(report), allow_nan=False, default=_plain_value)
+        text = json.dumps(dict(report), allow_nan=False, ensure_ascii=False, default=_plain_value)
         size = len(text.encode())
     except (TypeError, ValueError, RecursionError) as error:
         raise _malformed(

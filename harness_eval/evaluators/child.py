@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from multiprocessing.connection import Connection
 import os
 import pickle
 import signal
+from multiprocessing.connection import Connection
 from typing import Any
 
 from harness_eval.contract import Evaluator, Verdict
@@ -64,8 +64,8 @@ class _Jobs:
             ref = evaluator.ref
             verdict = judge_here(evaluator, request, thresholds, clamp=clamp, stop=Stop())
         except BaseException as raised:
-            error = as_evaluation_error(raised, ref)
-            return _told(type(error).__name__, error.kind, error.message, error.retryable)
+            fault = as_evaluation_error(raised, ref)
+            return _told(type(fault).__name__, fault.kind, fault.message, fault.retryable)
         return {'verdict': _fields(verdict)}
 
 
@@ -74,9 +74,7 @@ def _cannot_load(error: Exception) -> str:
 
 
 def _told(family: str, kind: str, message: str, retryable: bool) -> dict[str, Any]:
-    return {
-        'error': {'family': family, 'kind': kind, 'message': message, 'retryable': retryable}
-    }
+    return {'error': {'family': family, 'kind': kind, 'message': message, 'retryable': retryable}}
 
 
 def _fields(verdict: Verdict) -> dict[str, Any]:

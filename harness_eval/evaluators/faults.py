@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os.path
 import re
+from pathlib import Path
 
 from harness_eval.contract import Abstention, DecodeError, EvaluationError, EvaluatorError
 from harness_eval.judging import MAX_LINE, clean_line
@@ -32,8 +32,8 @@ def describe(error: BaseException) -> str:
 
 def _base_name(match: re.Match[str]) -> str:
     # A topic such as /cell/front looks like a path; it is one only if its first folder exists.
-    if os.path.isdir('/' + match.group(1)):
-        return os.path.basename(match.group(0).rstrip('/'))
+    if Path('/', match.group(1)).is_dir():
+        return Path(match.group(0)).name
     return match.group(0)
 
 

@@ -13,13 +13,15 @@ writes is executed here.
 from __future__ import annotations
 
 import json
-from multiprocessing.connection import Connection, Pipe
 import os
 import pickle
 import signal
 import subprocess
 import sys
 import threading
+from contextlib import suppress
+from multiprocessing.connection import Connection, Pipe
+from pathlib import Path
 from typing import Any
 
 from harness_eval.contract import (
@@ -109,8 +111,10 @@ class IsolatedJudge:
             child = _Child()
         except (OSError, ValueError) as error:
             raise EvaluatorError(
-                'no_process', f'no child process could be started: {describe(error)}',
-                evaluator=self._ref, retryable=True,
+                'no_process',
+                f'no child process could be started: {describe(error)}',
+                evaluator=self._ref,
+                retryable=True,
             ) from error
         return child
 
@@ -143,8 +147,10 @@ class IsolatedJudge:
             except ValueError:
                 how = f'by signal {-code}'
         return EvaluatorError(
-            'evaluator_crashed', f'its process ended {how} before it answered',
-            evaluator=self._ref, retryable=True,
+            'evaluator_crashed',
+            f'its process ended {how} before it answered',
+            evaluator=self._ref,
+            retryable=True,
         )
 
     def _understood(self, reply: bytes, request: EvaluationRequest) -> Verdict:
@@ -157,7 +163,8 @@ class IsolatedJudge:
             raise
         except (ValueError, TypeError, KeyError) as error:
             raise EvaluatorError(
-                'malformed_answer', f'its process answered nonsense: {describe(error)}',
+                'malformed_answer',
+                f'its process answered nonsense: {describe(error)}',
                 evaluator=self._ref,
             ) from error
         return interpret(verdict, request, self._thresholds, evaluator=self._ref)
@@ -207,10 +214,8 @@ class _Child:
     def kill(self) -> None:
         """End the child and its group now. Thread-safe; does not wait."""
         if self._process.poll() is None:
-            try:
+            with suppress(ProcessLookupError):  # it ended by itself just now
                 os.killpg(self._process.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass  # it ended by itself just now
 
     def end(self) -> int:
         """Close the connection, see the child end, and give its exit code."""
@@ -224,4 +229,4 @@ class _Child:
 
 def _search_path() -> str:
     """Make the child find the modules that this process finds."""
-    return os.pathsep.join(entry or os.getcwd() for entry in sys.path)
+    return os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)

@@ -7,10 +7,11 @@ runs on whatever thread calls it; see :mod:`harness_eval.calls`.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
 import importlib
 import re
 import threading
+from collections.abc import Awaitable, Callable, Mapping
+from operator import attrgetter
 from typing import Any
 
 from harness_eval.contract import Answer, EvaluationError, EvaluationRequest, EvaluatorError
@@ -92,15 +93,13 @@ class PluginEvaluator:
     def _find(self) -> Any:
         importlib.invalidate_caches()
         found = self._guarded(lambda: importlib.import_module(self._module), 'be imported')
-        for name in self._path.split('.'):
-            try:
-                found = getattr(found, name)
-            except AttributeError as error:
-                raise self._error(
-                    'plugin_import',
-                    f'module {self._module!r} was imported, but has no {self._path!r}',
-                ) from error
-        return found
+        try:
+            return attrgetter(self._path)(found)
+        except AttributeError as error:
+            raise self._error(
+                'plugin_import',
+                f'module {self._module!r} was imported, but has no {self._path!r}',
+            ) from error
 
     def _guarded(self, step: Callable[[], Any], purpose: str) -> Any:
         try:

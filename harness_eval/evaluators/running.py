@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
 import inspect
 import threading
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 
 from harness_eval.contract import Answer, EvaluationRequest, Evaluator, Verdict
 from harness_eval.judging import Thresholds, interpret
