@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from harness_eval.contract import Abstention, DecodeError, EvaluationError, EvaluatorError
-from harness_eval.judging import MAX_LINE, clean_line
+from harness_eval.lines import MAX_LINE, clean_line
 
 _PATH = re.compile(r'(?<![\w:/.])/([^\s/\'":,;]+)(?:/[^\s/\'":,;]+)+/?')
 _USERINFO = re.compile(r'(\w+://)[^\s/@]+@')

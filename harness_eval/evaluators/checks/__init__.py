@@ -156,5 +156,5 @@ def _score(checks: list[Check], results: list[CheckResult]) -> float:
     """Give the weighted share that holds; weights are scaled first, lest their sum overflow."""
     largest = max(check.weight for check in checks)
     weights = [check.weight / largest for check in checks]
-    held = [weight for weight, result in zip(weights, results) if result.holds]
+    held = [weight for weight, result in zip(weights, results, strict=True) if result.holds]
     return min(math.fsum(held) / math.fsum(weights), 1.0)

@@ -8,7 +8,7 @@ from harness_eval.config.checks import ChangeCheck
 from harness_eval.contract import Image, View
 from harness_eval.evaluators.checks.pictures import grey, pixel_region, same_size
 from harness_eval.evaluators.checks.result import Measurement, interval
-from harness_eval.judging import show
+from harness_eval.lines import show
 
 
 def measure_change(view: View, reference: Image, settings: ChangeCheck) -> Measurement:

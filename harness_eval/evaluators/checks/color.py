@@ -8,7 +8,7 @@ from harness_eval.config.checks import UsableColor
 from harness_eval.contract import Image, View
 from harness_eval.evaluators.checks.pictures import colour, pixel_region
 from harness_eval.evaluators.checks.result import Measurement, interval
-from harness_eval.judging import show
+from harness_eval.lines import show
 
 MAX_HUE = 179
 """OpenCV's largest hue of 8-bit pictures: half degrees."""

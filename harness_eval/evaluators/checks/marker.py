@@ -9,7 +9,7 @@ from harness_eval.contract import View
 from harness_eval.evaluators.checks.fiducials import Fiducials, Sighting
 from harness_eval.evaluators.checks.pose import marker_position
 from harness_eval.evaluators.checks.result import Measurement, interval
-from harness_eval.judging import show
+from harness_eval.lines import show
 
 AXES: tuple[Literal['x', 'y', 'z'], ...] = ('x', 'y', 'z')
 

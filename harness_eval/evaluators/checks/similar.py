@@ -10,7 +10,7 @@ from harness_eval.config.checks import SimilarCheck
 from harness_eval.contract import EvaluatorError, Image, View
 from harness_eval.evaluators.checks.pictures import grey, pixel_region, same_size
 from harness_eval.evaluators.checks.result import Measurement
-from harness_eval.judging import show
+from harness_eval.lines import show
 
 
 def measure_similar(view: View, reference: Image, settings: SimilarCheck) -> Measurement:

@@ -7,7 +7,7 @@ import math
 from harness_eval.config.checks import StateCheck
 from harness_eval.contract import EvaluationRequest, EvaluatorError
 from harness_eval.evaluators.checks.result import Measurement, interval
-from harness_eval.judging import show
+from harness_eval.lines import show
 
 
 def measure_state(request: EvaluationRequest, settings: StateCheck) -> Measurement:
