@@ -208,7 +208,7 @@ def _readable_placeholders(text: str) -> tuple[str, ...]:
 
 def _field_path(path: KeyPath, text: str) -> Iterator[Finding]:
     # Only here: the decoder brings more than a file without states needs.
-    from harness_eval.decode.fields import FieldPath
+    from harness_eval.decode import FieldPath
 
     try:
         FieldPath.parse(text)

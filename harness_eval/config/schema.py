@@ -83,8 +83,10 @@ def _models(base: type[BaseModel]) -> Iterator[type[BaseModel]]:
 
 
 def _tidy(node: Any) -> None:
-    """Drop the titles that pydantic makes up from the names of keys."""
+    """Drop the titles that pydantic makes up, and close mappings whose keys have a pattern."""
     if isinstance(node, dict):
+        if 'patternProperties' in node:
+            node['additionalProperties'] = False
         if isinstance(node.get('title'), str):
             del node['title']
         for value in node.values():
