@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness_eval.contract import CameraInfo, DecodeError, Image
 from harness_eval.decode import camera_info, compressed, fields, header, raw_image
 from harness_eval.decode.facts import HeaderFacts, ImageFacts
 from harness_eval.decode.field_path import FieldPath
 from harness_eval.decode.typestore import MessageTypes, normalized
+
+if TYPE_CHECKING:
+    from rosbags.typesys.store import Typestore
 
 RAW_IMAGE = 'sensor_msgs/msg/Image'
 COMPRESSED_IMAGE = 'sensor_msgs/msg/CompressedImage'
@@ -102,6 +105,14 @@ class Decoder:
         """
         name = normalized(type_name)
         return self._types.store(name).types[name](**members)
+
+    def typestore_for(self, type_name: str) -> Typestore:
+        """Give the type store that holds a type and all that it is made of, for writing bags.
+
+        Raises:
+            DecodeError: ``unknown_type``, ``bad_definition``.
+        """
+        return self._types.store(normalized(type_name))
 
     def stamp(self, type_name: str, data: bytes) -> HeaderFacts | None:
         """Read the header that a message begins with, in microseconds.

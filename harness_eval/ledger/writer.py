@@ -113,13 +113,20 @@ class Ledger:
         assert self._connection is not None, 'writes belong inside a transaction'
         return self._connection
 
+    @contextmanager
+    def _reading(self) -> Iterator[sa.Connection]:
+        """Give the transaction's connection inside one, so that it sees its own writes."""
+        if self._connection is not None:
+            yield self._connection
+        else:
+            with self.transaction() as connection:
+                yield connection
+
     # --- runs -------------------------------------------------------------------------------
 
     def run(self, run_id: str) -> Run | None:
-        """The run of that name, or None. Opens no transaction of its own inside one."""
-        if self._connection is not None:
-            return read_run(self._connection, run_id)
-        with self.transaction() as connection:
+        """The run of that name, or None."""
+        with self._reading() as connection:
             return read_run(connection, run_id)
 
     def add_segment(
@@ -217,7 +224,7 @@ class Ledger:
             .where(segments_table.c.state.in_([state.value for state in PENDING]))
             .order_by(segments_table.c.order)
         )
-        with self.transaction() as connection:
+        with self._reading() as connection:
             return [segment_of(row) for row in connection.execute(query)]
 
     def unpublished_outcomes(self) -> list[Outcome]:
@@ -227,7 +234,7 @@ class Ledger:
             .where(sa.not_(segments_table.c.published), segments_table.c.outcome.is_not(None))
             .order_by(segments_table.c.order)
         )
-        with self.transaction() as connection:
+        with self._reading() as connection:
             return [Outcome.from_json(row.outcome) for row in connection.execute(query)]
 
     def mark_published(self, outcomes: Sequence[Outcome], updates: Sequence[UpdateRecord]) -> None:
@@ -254,7 +261,7 @@ class Ledger:
         query = sa.select(sa.func.max(segments_table.c.wall)).where(
             segments_table.c.run_id == run_id
         )
-        with self.transaction() as connection:
+        with self._reading() as connection:
             last = connection.execute(query).scalar()
         return max(0.0, time.time() - last) if last is not None else 0.0
 
@@ -265,7 +272,7 @@ class Ledger:
         query = sa.select(updates_table).where(
             updates_table.c.run_id == run_id, updates_table.c.update_id == update_id
         )
-        with self.transaction() as connection:
+        with self._reading() as connection:
             row = connection.execute(query).first()
         return None if row is None else update_of(row, self.graph_id)
 
@@ -327,7 +334,7 @@ class Ledger:
 
     def _updates_where(self, condition: Any) -> list[UpdateRecord]:
         query = sa.select(updates_table).where(condition).order_by(updates_table.c.number)
-        with self.transaction() as connection:
+        with self._reading() as connection:
             return [update_of(row, self.graph_id) for row in connection.execute(query)]
 
     def _read_counters(self, connection: sa.Connection) -> None:

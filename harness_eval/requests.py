@@ -1,0 +1,177 @@
+"""What an evaluator is asked: from a tool's settings, its arguments and the chosen frames."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness_eval.capture import Captured, StreamKind, StreamSpec
+from harness_eval.config.models import Config, ToolSettings
+from harness_eval.config.placeholders import fill_placeholders
+from harness_eval.contract import (
+    DecodeError,
+    EvaluationRequest,
+    Image,
+    Observation,
+    PostCondition,
+)
+from harness_eval.decode import Decoder
+from harness_eval.observation import build_observation, input_digest
+from harness_eval.runs import Completion
+from harness_eval.scene_graph import Op, effect_ops
+from harness_eval.usable import check_usable
+
+CAMERA_INFO = '/camera_info'
+"""What the name of a view's camera_info stream ends in; no view or state can be called so."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A question ready to be asked.
+
+    Attributes:
+        request: What the evaluator is given.
+        digest: SHA-256 (hex) of it.
+        observed: Earliest and latest stamp of the observation, nanoseconds.
+    """
+
+    request: EvaluationRequest
+    digest: str
+    observed: tuple[int, int]
+
+
+class Requests:
+    """Makes the questions of one configuration. Safe to use from several threads.
+
+    Args:
+        config: The whole configuration.
+        decoder: Reads the messages.
+        topics: Names of the topics as resolved, by their names in the configuration.
+    """
+
+    def __init__(
+        self, config: Config, decoder: Decoder, topics: Mapping[str, str] | None = None
+    ) -> None:
+        self._config = config
+        self._decoder = decoder
+        self._references: dict[tuple[str, str], Image] = {}
+        self._references_lock = threading.Lock()
+        self.streams = _streams(config, topics or {})
+
+    def streams_of(self, tool: str) -> tuple[StreamSpec, ...]:
+        """The streams that an observation for the tool needs, in order of the configuration."""
+        wanted = self._config.tool(tool).views
+        names = tuple(n for n in self.streams if wanted is None or _owner(n) in wanted)
+        return tuple(self.streams[name] for name in names)
+
+    def effects(self, completion: Completion) -> tuple[Op, ...]:
+        """The scene-graph operations that the tool's success brings.
+
+        Raises:
+            EvaluationError: An argument that the tool needs is missing or too long.
+        """
+        tool = self._config.tool(completion.tool)
+        return effect_ops(tool.on_success, _declared(tool, completion))
+
+    def post_condition_text(self, completion: Completion) -> str:
+        """The tool's sentence with its arguments filled in.
+
+        Raises:
+            EvaluationError: An argument that the tool needs is missing or too long.
+        """
+        tool = self._config.tool(completion.tool)
+        return fill_placeholders(tool.post_condition or '', _declared(tool, completion))
+
+    def prepare(self, completion: Completion, captured: Captured) -> Prepared:
+        """The question about a completion, from the frames that were chosen for it.
+
+        Raises:
+            EvaluationError: The frames do not make an observation; or, as an
+                :class:`~harness_eval.contract.Abstention`, a view is not usable.
+        """
+        tool = self._config.tool(completion.tool)
+        observation = build_observation(captured, self._config, self._decoder)
+        check_usable(observation, self._usable_conditions(observation))
+        request = EvaluationRequest(
+            PostCondition(
+                text=self.post_condition_text(completion),
+                checks=tool.checks,
+                references=self._references_of(completion.tool, tool),
+                failure_kinds=tool.failure_kinds,
+                process_allowed=completion.tool in self._config.evaluation.segment_tools,
+            ),
+            observation,
+        )
+        stamps = [frame.stamp for frame in captured.frames.values()]
+        return Prepared(
+            request, input_digest(request, captured.frames), (min(stamps), max(stamps))
+        )
+
+    def _usable_conditions(self, observation: Observation) -> Mapping[str, object]:
+        views = self._config.capture.views
+        return {
+            name: views[name].usable
+            for name in observation.views
+            if views[name].usable is not None
+        }
+
+    def _references_of(self, name: str, tool: ToolSettings) -> Mapping[str, Image]:
+        return {reference: self._reference(name, reference) for reference in tool.references}
+
+    def _reference(self, tool: str, name: str) -> Image:
+        with self._references_lock:
+            known = self._references.get((tool, name))
+            if known is None:
+                known = _read_picture(self._config.reference_path(tool, name), tool, name)
+                self._references[(tool, name)] = known
+        return known
+
+
+def _read_picture(path: Path, tool: str, name: str) -> Image:
+    import cv2
+
+    picture = cv2.imread(str(path), cv2.IMREAD_COLOR)
+    if picture is None:
+        raise DecodeError(
+            'unreadable_reference',
+            f'reference {name!r} of {tool!r} ({path.name}) is not a picture that OpenCV can read',
+        )
+    picture.setflags(write=False)
+    return picture
+
+
+def _declared(tool: ToolSettings, completion: Completion) -> dict[str, str]:
+    return {name: value for name, value in completion.arguments if name in tool.arguments}
+
+
+def _owner(stream: str) -> str:
+    return stream[: -len(CAMERA_INFO)] if stream.endswith(CAMERA_INFO) else stream
+
+
+def _streams(config: Config, topics: Mapping[str, str]) -> dict[str, StreamSpec]:
+    found: dict[str, StreamSpec] = {}
+    for name, view in config.capture.views.items():
+        found[name] = StreamSpec(
+            name,
+            topics.get(view.topic, view.topic),
+            StreamKind.VIEW,
+            view.stamp,
+            view.may_repeat,
+            view.type or '',
+        )
+        if view.camera_info is not None:
+            topic = topics.get(view.camera_info, view.camera_info)
+            found[name + CAMERA_INFO] = StreamSpec(
+                name + CAMERA_INFO, topic, StreamKind.CAMERA_INFO
+            )
+    for name, state in config.capture.states.items():
+        found[name] = StreamSpec(
+            name,
+            topics.get(state.topic, state.topic),
+            StreamKind.STATE,
+            state.stamp,
+            type=state.type or '',
+        )
+    return found

@@ -1,0 +1,73 @@
+"""What ``/diagnostics`` says of the node, once a second."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+
+
+@dataclass(frozen=True)
+class Condition:
+    """How the node is.
+
+    Attributes:
+        active: It takes completions.
+        ledger_fault: Why the ledger cannot be written now; empty if it can.
+        quarantined: Evaluators that are given no more calls, since earlier ones never came back.
+        fault: The newest fault inside the node itself; empty if there was none.
+        unreadable: The newest completion that could not be read; empty if there was none.
+        counts: How often what happened.
+    """
+
+    active: bool
+    ledger_fault: str
+    quarantined: tuple[str, ...]
+    fault: str
+    unreadable: str
+    counts: Mapping[str, int]
+
+
+def diagnostic_array(name: str, condition: Condition, stamp: object) -> DiagnosticArray:
+    """The message for ``/diagnostics``.
+
+    Args:
+        name: Name of the node.
+        condition: How it is.
+        stamp: Time message of now.
+    """
+    status = DiagnosticStatus(name=f'{name}: evaluation', hardware_id=name)
+    status.level, status.message = _summary(condition)
+    values = {
+        'active': str(condition.active).lower(),
+        'ledger': condition.ledger_fault or 'ok',
+        'quarantined evaluators': ', '.join(condition.quarantined) or 'none',
+        'newest internal fault': condition.fault or 'none',
+        'newest unreadable completion': condition.unreadable or 'none',
+    }
+    values.update({what: str(number) for what, number in sorted(condition.counts.items())})
+    status.values = [KeyValue(key=key, value=value) for key, value in values.items()]
+    array = DiagnosticArray(status=[status])
+    array.header.stamp = stamp
+    return array
+
+
+def _summary(condition: Condition) -> tuple[bytes, str]:
+    if condition.ledger_fault:
+        return (
+            DiagnosticStatus.ERROR,
+            f'the ledger cannot be written, so nothing is decided: {condition.ledger_fault}',
+        )
+    if condition.quarantined:
+        return (
+            DiagnosticStatus.ERROR,
+            f'these evaluators hang and are quarantined: {", ".join(condition.quarantined)}',
+        )
+    if condition.fault:
+        return DiagnosticStatus.WARN, f'an internal fault was caught: {condition.fault}'
+    if condition.unreadable:
+        return DiagnosticStatus.WARN, f'a completion is unreadable: {condition.unreadable}'
+    if not condition.active:
+        return DiagnosticStatus.WARN, 'inactive: completions are not taken'
+    return DiagnosticStatus.OK, 'evaluating'

@@ -1,0 +1,122 @@
+"""The ``~/evaluate`` action: the acknowledged way to report an end.
+
+Threading: callbacks run on the executor's thread and only hand over. A goal waits without a
+thread: it is executed, which takes no time, once its outcome is there.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from rclpy.action import ActionServer, CancelResponse, GoalResponse
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+
+from harness_eval.pipeline import Event, Waiter
+from harness_eval.ros.messages import completion_of, event_message, outcome_message
+from harness_eval.runs import Completion, Outcome, OutcomeKind
+from harness_eval_msgs.action import Evaluate
+
+DEPTH = 100
+
+_Key = tuple[str, int]
+
+
+class EvaluateServer:
+    """Serves ``~/evaluate``.
+
+    A goal succeeds when the evaluation came to a verdict (whatever it says), is cancelled when it
+    was interrupted on request, and is aborted otherwise; the result always holds the outcome.
+
+    Args:
+        node: The node that serves.
+        group: A reentrant callback group.
+        active: Whether completions are taken now; goals are rejected otherwise.
+        complete: Takes a completion, its receipt and who waits for the outcome.
+        interrupt: Stops the evaluation of a run.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        group: Any,
+        active: Callable[[], bool],
+        complete: Callable[[Completion, int, Waiter], None],
+        interrupt: Callable[[str, str], None],
+    ) -> None:
+        self._node = node
+        self._active = active
+        self._complete = complete
+        self._interrupt = interrupt
+        self._lock = threading.Lock()
+        self._goals: dict[_Key, list[Any]] = {}
+        depth = QoSProfile(depth=DEPTH)
+        self._server = ActionServer(
+            node,
+            Evaluate,
+            '~/evaluate',
+            execute_callback=self._never,
+            goal_callback=self._goal,
+            handle_accepted_callback=self._accepted,
+            cancel_callback=self._cancel,
+            callback_group=group,
+            goal_service_qos_profile=depth,
+            result_service_qos_profile=depth,
+            cancel_service_qos_profile=depth,
+            feedback_pub_qos_profile=depth,
+        )
+
+    def event(self, event: Event) -> None:
+        """Send a step as feedback to whoever waits for that segment; from any thread."""
+        with self._lock:
+            goals = list(self._goals.get((event.run_id, event.segment), ()))
+        for goal in goals:
+            feedback = Evaluate.Feedback()
+            feedback.event = event_message(event)
+            goal.publish_feedback(feedback)
+
+    def close(self) -> None:
+        """Stop serving."""
+        self._server.destroy()
+
+    def _goal(self, _request: Any) -> GoalResponse:
+        return GoalResponse.ACCEPT if self._active() else GoalResponse.REJECT
+
+    def _accepted(self, goal: Any) -> None:
+        completion = completion_of(goal.request)
+        key = (completion.run_id, completion.segment)
+        with self._lock:
+            self._goals.setdefault(key, []).append(goal)
+        receipt = self._node.get_clock().now().nanoseconds
+
+        def answer(outcome: Outcome) -> None:
+            with self._lock:
+                waiting = self._goals.get(key, [])
+                if goal in waiting:
+                    waiting.remove(goal)
+                if not waiting:
+                    self._goals.pop(key, None)
+            goal.execute(lambda handle: _conclude(handle, outcome))
+
+        self._complete(completion, receipt, answer)
+
+    def _cancel(self, goal: Any) -> CancelResponse:
+        self._interrupt(goal.request.run_id, 'the goal of ~/evaluate was cancelled')
+        return CancelResponse.ACCEPT
+
+    def _never(self, _goal: Any) -> Any:
+        raise AssertionError('goals are executed with a callback of their own')
+
+
+def _conclude(goal: Any, outcome: Outcome) -> Any:
+    if outcome.kind is OutcomeKind.VERDICT:
+        goal.succeed()
+    elif outcome.kind is OutcomeKind.INTERRUPTED and goal.is_cancel_requested:
+        goal.canceled()
+    else:
+        goal.abort()
+    result = Evaluate.Result()
+    result.outcome = outcome_message(outcome)
+    return result

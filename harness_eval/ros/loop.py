@@ -1,0 +1,94 @@
+"""The pipeline's own thread: one queue, one thread, nothing else touches the pipeline."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable
+
+log = logging.getLogger('harness_eval.loop')
+
+CAPTURE_PERIOD = 0.02
+"""Seconds between looks at deadlines on the ROS clock while a capture waits."""
+
+
+class Loop:
+    """Runs calls one after the other on a thread of its own.
+
+    Every other thread hands its call over with :meth:`post` and goes on. An exception in a call
+    is logged and counted, and the next call runs.
+
+    Args:
+        tick: Called when time has passed.
+        due: Steady seconds at which ``tick`` has something to do next; None: nothing is due.
+        polling: Whether ``tick`` must run all the time (a capture waits).
+        on_fault: Told of every exception.
+    """
+
+    def __init__(
+        self,
+        tick: Callable[[], None],
+        due: Callable[[], float | None],
+        polling: Callable[[], bool],
+        on_fault: Callable[[BaseException], None],
+    ) -> None:
+        self._tick = tick
+        self._due = due
+        self._polling = polling
+        self._on_fault = on_fault
+        self._calls: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name='harness_eval', daemon=True)
+
+    def start(self) -> None:
+        """Begin to run what was and will be posted."""
+        self._thread.start()
+
+    def post(self, call: Callable[[], None]) -> None:
+        """Have a call run on the thread; from any thread."""
+        self._calls.put(call)
+
+    def stop(self, timeout: float = 5.0) -> bool:
+        """Run what was posted before, then end.
+
+        Returns:
+            Whether the thread has ended within ``timeout`` seconds.
+        """
+        self._calls.put(None)
+        if self._thread.ident is not None:
+            self._thread.join(timeout)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        ticked = time.monotonic()
+        while True:
+            call: Callable[[], None] | None = self._tick
+            try:
+                call = self._calls.get(timeout=self._wait(ticked))
+            except queue.Empty:
+                ticked = time.monotonic()
+            if call is None:
+                return
+            self._guarded(call)
+            if self._wait(ticked) == 0.0:  # a flood of calls must not starve the deadlines
+                ticked = time.monotonic()
+                self._guarded(self._tick)
+
+    def _wait(self, ticked: float) -> float | None:
+        """Seconds until the next tick; None: no tick is due before something else happens."""
+        now = time.monotonic()
+        waits = []
+        if self._polling():
+            waits.append(ticked + CAPTURE_PERIOD - now)
+        due = self._due()
+        if due is not None:
+            waits.append(max(due, ticked + CAPTURE_PERIOD) - now)
+        return max(0.0, min(waits)) if waits else None
+
+    def _guarded(self, call: Callable[[], None]) -> None:
+        try:
+            call()
+        except Exception as error:
+            log.exception('a fault inside harness_eval; the node goes on')
+            self._on_fault(error)

@@ -1,0 +1,51 @@
+"""Where the node keeps its ledger and its evidence when nobody says: below ``ROS_HOME``."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+KEPT_SIMULATIONS = 10
+"""How many ledgers of earlier simulations are kept; each launch makes a new one."""
+_SIMULATED = 'simulated-'
+
+
+def home(environment: Mapping[str, str]) -> Path:
+    """The folder of ROS, as ``ROS_HOME`` or ``~/.ros``."""
+    named = environment.get('ROS_HOME', '')
+    return Path(named) if named else Path.home() / '.ros'
+
+
+def node_folder(environment: Mapping[str, str], node: str) -> Path:
+    """The folder of one node.
+
+    Args:
+        environment: The environment of the process.
+        node: Fully qualified name of the node, so that two robots do not share a record.
+    """
+    name = re.sub(r'[^A-Za-z0-9_]+', '-', node).strip('-') or 'node'
+    return home(environment) / 'harness_eval' / name
+
+
+def default_ledger_url(folder: Path, *, simulated: bool) -> str:
+    """URL of the ledger: one that stays, or under simulated time a new one.
+
+    Simulated time starts at zero again and again, so that stamps and run ids of one launch mean
+    nothing in the next. Ledgers of the oldest simulations are deleted.
+    """
+    if not simulated:
+        return f'sqlite:///{folder / "ledger.sqlite3"}'
+    old = sorted(folder.glob(f'{_SIMULATED}*.sqlite3'))
+    for path in old[: max(0, len(old) - KEPT_SIMULATIONS + 1)]:
+        for companion in folder.glob(f'{path.name}*'):
+            companion.unlink(missing_ok=True)
+    stamp = time.strftime('%Y%m%d-%H%M%S', time.gmtime())
+    return f'sqlite:///{folder / f"{_SIMULATED}{stamp}-{os.getpid()}.sqlite3"}'
+
+
+def default_evidence_dir(folder: Path) -> Path:
+    """Folder of the evidence."""
+    return folder / 'evidence'
