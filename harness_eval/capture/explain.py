@@ -31,7 +31,6 @@ class Moment:
         settings: The limits in seconds.
         ros_start: Nanoseconds of the ROS clock when the capture began.
         ros_now: Nanoseconds of the ROS clock now.
-        wall_waited: Seconds of the wall clock since the capture began.
         wall_still: Seconds of the wall clock since the ROS clock last moved.
     """
 
@@ -39,7 +38,6 @@ class Moment:
     settings: CaptureSettings
     ros_start: int
     ros_now: int
-    wall_waited: float
     wall_still: float
 
 

@@ -129,24 +129,29 @@ class Capture:
     ) -> Captured | CaptureError | None:
         if ros_now > self._ros_newest:
             self._wall_moved = wall_now
-        moment = Moment(
+        # A jump comes first: it may have mixed frames from before and after it, and it explains
+        # stamps that look skewed.
+        if ros_now <= self._ros_newest - _JUMP:
+            back = self._ros_newest - ros_now
+            return clock_jumped(self._ordered(), self._moment(ros_now, wall_now), back)
+        if self._found is not None:
+            return self._found
+        waited = wall_now - self._wall_start
+        if ros_now > self.ros_deadline or waited > self._settings.wall_timeout:
+            return timed_out(self._ordered(), self._moment(ros_now, wall_now), facts)
+        return None
+
+    def _ordered(self) -> tuple[Intake, ...]:
+        return tuple(self._intakes.values())
+
+    def _moment(self, ros_now: int, wall_now: float) -> Moment:
+        return Moment(
             window=self._window,
             settings=self._settings,
             ros_start=self._ros_start,
             ros_now=ros_now,
-            wall_waited=wall_now - self._wall_start,
             wall_still=wall_now - self._wall_moved,
         )
-        intakes = tuple(self._intakes.values())
-        # A jump comes first: it may have mixed frames from before and after it, and it explains
-        # stamps that look skewed.
-        if ros_now <= self._ros_newest - _JUMP:
-            return clock_jumped(intakes, moment, back=self._ros_newest - ros_now)
-        if self._found is not None:
-            return self._found
-        if ros_now > self.ros_deadline or moment.wall_waited > self._settings.wall_timeout:
-            return timed_out(intakes, moment, facts)
-        return None
 
     def _give(self, answer: Captured | CaptureError) -> Captured:
         if isinstance(answer, CaptureError):

@@ -181,3 +181,16 @@ def test_what_no_other_kind_explains_is_a_capture_timeout_naming_the_stream() ->
     assert error.kind == 'capture_timeout'
     assert error.message.startswith("state 'joints'")
     assert '1 too late' in error.message
+
+
+def test_a_skewed_camera_is_not_called_stale_for_its_old_stamps() -> None:
+    frames = [frame(JOINTS, 100, receipt=100), frame(JOINTS, 200, receipt=1400)]
+    assert failure(capture(JOINTS), frames).kind == 'clock_skew'
+
+
+def test_one_message_that_cannot_be_read_does_not_hide_a_frozen_camera() -> None:
+    frozen = [frame(WRIST, 33 * n, payload=b'same') for n in range(90)]
+    facts = dataclasses.replace(THERE, undecodable='cut short')
+    assert failure(capture(WRIST), frozen, wrist=facts).kind == 'frozen'
+    early = frozen[:3]
+    assert failure(capture(WRIST), early, wrist=facts).kind == 'undecodable'

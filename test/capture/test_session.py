@@ -206,15 +206,17 @@ def test_a_difference_in_any_one_byte_of_a_picture_proves_it(place: int) -> None
     assert stamps(found) == {'front': 320}
 
 
-def test_a_picture_cut_short_is_another_picture() -> None:
-    frames = [frame(FRONT, 310, payload=b'aaaa'), frame(FRONT, 320, payload=b'aaa')]
+@pytest.mark.parametrize(('before', 'after'), [(b'aaaa', b'aaa'), (b'aaa', b'aaaa')])
+def test_a_picture_of_another_length_is_another_picture(before: bytes, after: bytes) -> None:
+    frames = [frame(FRONT, 310, payload=before), frame(FRONT, 320, payload=after)]
     assert stamps(outcome(capture(FRONT), frames)) == {'front': 320}
 
 
-def test_a_frame_that_was_dropped_proves_nothing() -> None:
+@pytest.mark.parametrize('stamp', [305, 310])
+def test_a_frame_that_was_dropped_proves_nothing(stamp: float) -> None:
     frames = [
         frame(FRONT, 310, payload=b'a'),
-        frame(FRONT, 305, payload=b'b'),
+        frame(FRONT, stamp, payload=b'b'),
         frame(FRONT, 320, payload=b'a'),
     ]
     assert kind(outcome(capture(FRONT), frames)) == 'frozen'
