@@ -40,9 +40,9 @@ def model_xml() -> str:
   <statistic extent="1" center="0 0 0.1"/>
   <visual>
     <global offwidth="640" offheight="480"/>
-    <quality shadowsize="2048" offsamples="4"/>
+    <quality shadowsize="1024" offsamples="4" numslices="24" numstacks="2" numquads="1"/>
     <headlight ambient="0.34 0.34 0.36" diffuse="0.22 0.22 0.22" specular="0 0 0"/>
-    <map znear="0.02" zfar="8" shadowclip="1"/>
+    <map znear="0.02" zfar="8" shadowclip="0.62"/>
   </visual>
   <default>
     <default class="seen"><geom group="2" contype="0" conaffinity="0" mass="0"/></default>

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
-_ROUND_STEPS = 48
+_ROUND_STEPS = 32
 
 
 @dataclass(frozen=True)

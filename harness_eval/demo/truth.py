@@ -88,3 +88,20 @@ def _as_laid_out(cell: Cell) -> bool:
         for name in OBJECTS
     )
     return bool(in_place and cell.joint('drawer_joint').position < 0.1 * at.DRAWER_TRAVEL)
+
+
+def graph_truth(cell: Cell) -> frozenset[tuple[str, str, str]]:
+    """Which relations hold between the things in the cell: subject, predicate, object."""
+    relations = set()
+    for name in ('bottle', 'tin'):
+        if _held(cell, name):
+            relations.add((name, 'held_by', 'gripper'))
+        elif _placed(cell, name):
+            relations.add((name, 'on', 'tray'))
+        elif float(cell.position(name)[2]) < LIFTED:
+            relations.add((name, 'on', 'table'))
+    if _peg(cell) is Status.SUCCESS:
+        relations.add(('peg', 'in', 'hole'))
+    elif np.abs(cell.position('peg')[:2] - at.RACK_AT).max() < IN_PLACE:
+        relations.add(('peg', 'in', 'rack'))
+    return frozenset(relations)
