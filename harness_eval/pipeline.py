@@ -13,7 +13,6 @@ import dataclasses
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from enum import Enum
 from typing import Protocol
 
 from harness_eval.calls import CallHandle, JudgeCalls
@@ -51,6 +50,7 @@ from harness_eval.runs import (
     printable,
 )
 from harness_eval.scene_graph import Op, Update
+from harness_eval.stages import Event, Stage
 
 log = logging.getLogger('harness_eval.pipeline')
 
@@ -58,28 +58,6 @@ STORE_TIMEOUT = 30.0
 """Seconds until evidence that is still being written counts as not stored (a disk that hangs)."""
 LEDGER_RETRY = 1.0
 """Seconds between two tries to put on record what a full or locked disk refused."""
-
-
-class Stage(str, Enum):
-    """Steps of an evaluation that are published as events."""
-
-    RECEIVED = 'received'
-    CAPTURED = 'captured'
-    STARTED = 'started'
-    COMPLETED = 'completed'
-    REJECTED = 'rejected'
-
-
-@dataclass(frozen=True)
-class Event:
-    """One step in the evaluation of a segment."""
-
-    run_id: str
-    tool: str
-    segment: int
-    stage: Stage
-    stamp: int
-    detail: str = ''
 
 
 Waiter = Callable[[Outcome], None]

@@ -14,9 +14,10 @@ from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
-from harness_eval.pipeline import Event, Waiter
+from harness_eval.pipeline import Waiter
 from harness_eval.ros.messages import completion_of, event_message, outcome_message
 from harness_eval.runs import Completion, Outcome, OutcomeKind
+from harness_eval.stages import Event
 from harness_eval_msgs.action import Evaluate
 
 DEPTH = 100

@@ -36,7 +36,7 @@ from harness_eval.decode import Decoder
 from harness_eval.evaluators import build_evaluator
 from harness_eval.judging import Thresholds
 from harness_eval.ledger import REJECTED, Ledger, LedgerReader, UpdateRecord
-from harness_eval.pipeline import Event, Pipeline, Waiter
+from harness_eval.pipeline import Pipeline, Waiter
 from harness_eval.ros.diagnostics import Condition, diagnostic_array
 from harness_eval.ros.evaluate_server import EvaluateServer
 from harness_eval.ros.logs import bridge_logging
@@ -55,6 +55,7 @@ from harness_eval.ros.scene_graph_messages import (
 from harness_eval.ros.services import Services
 from harness_eval.ros.taps import Taps, message_class
 from harness_eval.runs import Completion, Outcome
+from harness_eval.stages import Event
 from harness_eval_msgs.msg import (
     EvaluationEvent,
     RunOutcome,

@@ -8,8 +8,8 @@ from typing import Any
 
 from builtin_interfaces.msg import Time
 from harness_eval.contract import Status, Verdict
-from harness_eval.pipeline import Event, Stage
 from harness_eval.runs import Completion, Outcome, OutcomeKind, finite_or_none
+from harness_eval.stages import Event, Stage
 from harness_eval.ledger import UpdateRecord
 from harness_eval_msgs.msg import EvaluationEvent, RunOutcome, SceneGraphRejection
 from harness_eval_msgs.msg import Verdict as VerdictMessage
@@ -164,3 +164,22 @@ def rejection_message(record: UpdateRecord, stamp: int) -> SceneGraphRejection:
     message.update_id = record.update.update_id
     message.reason = record.reason
     return message
+
+
+def event_of_message(message: EvaluationEvent) -> Event:
+    """The step that a message holds.
+
+    Raises:
+        ValueError: Its stage is unset or unknown.
+    """
+    stages = {number: stage for stage, number in _STAGES.items()}
+    if message.stage not in stages:
+        raise ValueError(f'the stage of an event is {message.stage}, which is none')
+    return Event(
+        message.run_id,
+        message.tool,
+        message.segment,
+        stages[message.stage],
+        nanoseconds_of(message.header.stamp),
+        message.detail,
+    )

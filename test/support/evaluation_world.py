@@ -35,8 +35,12 @@ class Ears:
         self.node = node
         self.outcomes: list[Any] = ros.collect(node, RunOutcome, 'harness_eval/outcomes', LATCHED)
         self.verdicts: list[Any] = ros.collect(node, Verdict, 'harness_eval/verdicts', LATCHED)
-        self.events: list[Any] = ros.collect(node, EvaluationEvent, 'harness_eval/events', RELIABLE)
-        self.updates: list[Any] = ros.collect(node, SceneGraphUpdate, 'scene_graph/updates', LATCHED)
+        self.events: list[Any] = ros.collect(
+            node, EvaluationEvent, 'harness_eval/events', RELIABLE
+        )
+        self.updates: list[Any] = ros.collect(
+            node, SceneGraphUpdate, 'scene_graph/updates', LATCHED
+        )
         self.rejections: list[Any] = ros.collect(
             node, SceneGraphRejection, 'scene_graph/rejected', LATCHED
         )
@@ -51,11 +55,13 @@ class Ears:
     def wait_for_node(self) -> None:
         """Wait until the evaluator node hears what is reported and proposed."""
         self._ros.wait(
-            lambda: self.completions.get_subscription_count()
-            and self.proposals.get_subscription_count()
-            and self.node.count_publishers('harness_eval/outcomes')
-            and self.node.count_publishers('harness_eval/events')
-            and self.evaluate.server_is_ready(),
+            lambda: (
+                self.completions.get_subscription_count()
+                and self.proposals.get_subscription_count()
+                and self.node.count_publishers('harness_eval/outcomes')
+                and self.node.count_publishers('harness_eval/events')
+                and self.evaluate.server_is_ready()
+            ),
             what='the evaluator node',
         )
 
@@ -79,8 +85,7 @@ class Ears:
                 (
                     o
                     for o in self.outcomes
-                    if (o.run_id, o.segment) == (run_id, segment)
-                    and attempt in (None, o.attempt)
+                    if (o.run_id, o.segment) == (run_id, segment) and attempt in (None, o.attempt)
                 ),
                 None,
             )

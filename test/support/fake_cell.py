@@ -46,8 +46,13 @@ class FakeCell(Node):
     """Publishes ``cell/<camera>/image_raw`` for each camera, and ``joint_states``."""
 
     def __init__(
-        self, name: str = 'cell', *, cameras: tuple[str, ...] = ('front', 'wrist'),
-        rate: float = 30.0, reliable: bool = False, **options: Any,
+        self,
+        name: str = 'cell',
+        *,
+        cameras: tuple[str, ...] = ('front', 'wrist'),
+        rate: float = 30.0,
+        reliable: bool = False,
+        **options: Any,
     ) -> None:
         super().__init__(name, **options)
         self.cameras = {camera: Camera() for camera in cameras}
@@ -80,7 +85,10 @@ class FakeCell(Node):
             pixels[:] = camera.color
             pixels[0] = camera.noise.integers(0, 255, (WIDTH, 3))
             message = Image(
-                height=HEIGHT, width=WIDTH, encoding='rgb8', step=WIDTH * 3,
+                height=HEIGHT,
+                width=WIDTH,
+                encoding='rgb8',
+                step=WIDTH * 3,
                 data=array.array('B', pixels.tobytes()),
             )
             message.header.frame_id = f'{name}_optical_frame'
@@ -98,8 +106,14 @@ def set_stamp(message: Any, nanoseconds: int) -> None:
 
 
 def cell_yaml(
-    *, capture: str = '', scene_graph: str = '', evidence: str = '', tools: str = '',
-    evaluators: str = '', evaluation: str = '', completions: str = '',
+    *,
+    capture: str = '',
+    scene_graph: str = '',
+    evidence: str = '',
+    tools: str = '',
+    evaluators: str = '',
+    evaluation: str = '',
+    completions: str = '',
 ) -> str:
     """The configuration of the fake cell: ``pick`` succeeds when the front camera sees green."""
     return f"""

@@ -1,0 +1,353 @@
+"""The agent's side: run a tool, wait for what became of it, go on with the next segment.
+
+::
+
+    client = EvaluationClient()
+    outcome = client.run('pick_object', {'target': 'bottle'}, lambda segment: robot.pick('bottle'))
+
+What the callable returns is not looked at: whether the tool worked is for the evaluator to say.
+
+Threading: :meth:`EvaluationClient.run` blocks the calling thread, which must not be one that
+spins the client's node. Without a node of yours the client makes one and spins it in a thread.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Any
+
+import rclpy
+from action_msgs.msg import GoalStatus
+from diagnostic_msgs.msg import KeyValue
+from rclpy.action import ActionClient
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.node import Node
+
+from harness_eval.contract import HarnessEvalError, Status
+from harness_eval.ros.messages import event_of_message, outcome_of_message
+from harness_eval.runs import Outcome, OutcomeKind
+from harness_eval.stages import Event
+from harness_eval_msgs.action import Evaluate
+from harness_eval_msgs.srv import InterruptRun
+
+ACCEPT_TIMEOUT = 5.0
+"""Seconds that a server may take to accept a goal before it is sent again."""
+POLL_PERIOD = 0.2
+"""Seconds between looks at whether the server is still there."""
+
+
+class RunNotSuccessfulError(HarnessEvalError):
+    """A run did not end in success.
+
+    Attributes:
+        run_id: The run.
+        outcome: What the evaluation came to; None if there was none in time.
+        reason: Why, for a person.
+        evidence: What was seen, one line each.
+    """
+
+    def __init__(self, run_id: str, reason: str, outcome: Outcome | None = None) -> None:
+        """Say why, and keep the outcome."""
+        super().__init__(f'run {run_id!r}: {reason}')
+        self.run_id = run_id
+        self.reason = reason
+        self.outcome = outcome
+        verdict = None if outcome is None else outcome.verdict
+        self.evidence: tuple[str, ...] = () if verdict is None else verdict.evidence
+
+
+class RunFailed(RunNotSuccessfulError):  # noqa: N818 - reads as what happened
+    """The evaluator looked, and the post-condition does not hold.
+
+    Attributes:
+        failure_kind: ``post_condition``, ``segment_budget``, ``stalled`` or one of the tool's
+            own kinds of failure, by which an agent chooses how to recover.
+    """
+
+    def __init__(self, run_id: str, reason: str, outcome: Outcome) -> None:
+        """Take the kind of failure from the verdict."""
+        super().__init__(run_id, reason, outcome)
+        self.failure_kind = '' if outcome.verdict is None else outcome.verdict.failure_kind
+
+
+class RunError(RunNotSuccessfulError):
+    """The evaluation could not be done; nothing is known of the world.
+
+    Attributes:
+        error_kind: Machine-readable kind, for example ``clock_skew``.
+        retryable: Whether judging the same evidence again may give an answer.
+    """
+
+    def __init__(self, run_id: str, reason: str, outcome: Outcome) -> None:
+        """Take the kind of error from the outcome."""
+        super().__init__(run_id, reason, outcome)
+        self.error_kind = outcome.error_kind
+        self.retryable = outcome.retryable
+
+
+class RunAbstained(RunNotSuccessfulError):  # noqa: N818
+    """The evaluator looked and has no answer, for example because a view is covered."""
+
+
+class RunInterrupted(RunNotSuccessfulError):  # noqa: N818
+    """Somebody stopped the evaluation."""
+
+
+class NoOutcome(RunNotSuccessfulError):  # noqa: N818
+    """No outcome came in time; it may still come, and is on record then."""
+
+
+class EvaluationClient:
+    """Runs tools and waits for their outcomes.
+
+    Args:
+        node: A node that is spun by somebody else; None: the client makes and spins its own.
+        server: Name of the evaluator node, as the client's node resolves it.
+    """
+
+    def __init__(self, node: Node | None = None, server: str = 'harness_eval') -> None:
+        """Connect to the evaluator node; it need not be there yet."""
+        self._own: _OwnNode | None = None
+        if node is None:
+            self._own = _OwnNode()
+            node = self._own.node
+        self._node = node
+        group = ReentrantCallbackGroup()
+        self._action = ActionClient(node, Evaluate, f'{server}/evaluate', callback_group=group)
+        self._interrupt = node.create_client(
+            InterruptRun, f'{server}/interrupt_run', callback_group=group
+        )
+
+    def __enter__(self) -> EvaluationClient:
+        """Use the client in a ``with`` block that closes it."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Close the client."""
+        self.close()
+
+    def close(self) -> None:
+        """Give up what the client made."""
+        self._action.destroy()
+        self._node.destroy_client(self._interrupt)
+        if self._own is not None:
+            self._own.close()
+
+    def wait_for_server(self, timeout: float = 30.0) -> bool:
+        """Wait until the evaluator node takes completions; False if it does not in time."""
+        deadline = time.monotonic() + timeout
+        while not self._action.server_is_ready():
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.02)
+        return True
+
+    def run(
+        self,
+        tool: str,
+        arguments: Mapping[str, str],
+        execute: Callable[[int], object],
+        *,
+        run_id: str | None = None,
+        on_event: Callable[[Event], None] | None = None,
+        timeout: float = 120.0,
+    ) -> Outcome:
+        """Run a tool until it is done, one segment after the other.
+
+        Args:
+            tool: Name of the tool in the configuration.
+            arguments: What the tool is asked to do, as its post-condition needs it.
+            execute: Runs one segment and returns when the robot stands still. It is called with
+                the number of the segment, again after each ``process``. What it returns is not
+                looked at. If it raises, the run is interrupted and the exception goes on.
+            run_id: Name of the run; never reused. Default: a new one.
+            on_event: Gets each step, on the thread of the executor. After ``captured`` the robot
+                may move again.
+            timeout: Seconds to wait for the outcome of each segment.
+
+        Returns:
+            The outcome, whose verdict is ``success``.
+
+        Raises:
+            RunFailed: The post-condition does not hold.
+            RunError: The evaluation could not be done.
+            RunAbstained: The evaluator has no answer.
+            RunInterrupted: Somebody stopped it.
+            NoOutcome: Nothing came in time.
+        """
+        name = run_id or f'{tool}-{uuid.uuid4().hex[:12]}'
+        segment = 0
+        while True:
+            try:
+                execute(segment)
+            except BaseException as error:
+                self.interrupt(name, f'the tool raised {type(error).__name__}', timeout=2.0)
+                raise
+            outcome = self.report(
+                name, tool, arguments, segment=segment, on_event=on_event, timeout=timeout
+            )
+            verdict = outcome.verdict
+            if verdict is None or verdict.status is not Status.PROCESS:
+                return successful(outcome)
+            segment += 1
+
+    def report(
+        self,
+        run_id: str,
+        tool: str,
+        arguments: Mapping[str, str],
+        *,
+        segment: int = 0,
+        on_event: Callable[[Event], None] | None = None,
+        timeout: float = 120.0,
+    ) -> Outcome:
+        """Report that a segment ended just now, and wait for its outcome, whatever it is.
+
+        A server that goes away is waited for and told again, which gives the recorded outcome if
+        there is one.
+
+        Raises:
+            NoOutcome: Nothing came in time.
+        """
+        goal = Evaluate.Goal()
+        goal.header.stamp = self._node.get_clock().now().to_msg()
+        goal.run_id = run_id
+        goal.tool = tool
+        goal.segment = segment
+        goal.arguments = [KeyValue(key=key, value=value) for key, value in arguments.items()]
+        deadline = time.monotonic() + timeout
+        why = 'no evaluator node takes completions'
+        while time.monotonic() < deadline:
+            if not self.wait_for_server(min(POLL_PERIOD, deadline - time.monotonic())):
+                continue
+            attempt = _Attempt(on_event)
+            attempt.send(self._action, goal)
+            why = self._watch(attempt, deadline) or why
+            if attempt.outcome is not None:
+                return attempt.outcome
+        raise NoOutcome(run_id, f'no outcome within {timeout:g} s: {why}')
+
+    def interrupt(self, run_id: str, reason: str, *, timeout: float = 5.0) -> bool:
+        """Stop the evaluation of a run, or have it never begin.
+
+        Returns:
+            Whether the run is interrupted; False if it had ended, or nobody answered.
+        """
+        if not self._interrupt.wait_for_service(timeout_sec=timeout):
+            return False
+        answered = threading.Event()
+        future = self._interrupt.call_async(InterruptRun.Request(run_id=run_id, reason=reason))
+        future.add_done_callback(lambda _: answered.set())
+        return answered.wait(timeout) and bool(future.result().interrupted)
+
+    def _watch(self, attempt: _Attempt, deadline: float) -> str:
+        """Wait for an attempt; give up when the server is gone. Returns why it gave none."""
+        sent = time.monotonic()
+        while not attempt.done.wait(POLL_PERIOD):
+            now = time.monotonic()
+            if now > deadline:
+                return 'the evaluation is still under way'
+            if not self._action.server_is_ready():
+                return 'the evaluator node went away'
+            if not attempt.accepted and now - sent > ACCEPT_TIMEOUT:
+                return 'the evaluator node did not answer'
+        return attempt.fault
+
+
+def successful(outcome: Outcome) -> Outcome:
+    """The outcome if its verdict is ``success``.
+
+    Raises:
+        RunNotSuccessfulError: Any other outcome, as the exception of its kind.
+    """
+    verdict = outcome.verdict
+    if verdict is not None and verdict.status is Status.SUCCESS:
+        return outcome
+    if verdict is not None:
+        reason = verdict.failure_reason or 'not done yet'
+        raise RunFailed(outcome.run_id, reason, outcome)
+    if outcome.kind is OutcomeKind.ABSTAINED:
+        reason = f'{outcome.error_kind}: {outcome.message}'
+        raise RunAbstained(outcome.run_id, reason, outcome)
+    if outcome.kind is OutcomeKind.INTERRUPTED:
+        raise RunInterrupted(outcome.run_id, outcome.message or 'interrupted', outcome)
+    raise RunError(outcome.run_id, f'{outcome.error_kind}: {outcome.message}', outcome)
+
+
+class _Attempt:
+    """One goal on its way; its methods are called on the executor's thread."""
+
+    def __init__(self, on_event: Callable[[Event], None] | None) -> None:
+        self.done = threading.Event()
+        self.accepted = False
+        self.outcome: Outcome | None = None
+        self.fault = ''
+        self._on_event = on_event
+
+    def send(self, action: Any, goal: Any) -> None:
+        future = action.send_goal_async(goal, feedback_callback=self._feedback)
+        future.add_done_callback(self._answered)
+
+    def _feedback(self, message: Any) -> None:
+        if self._on_event is not None:
+            self._on_event(event_of_message(message.feedback.event))
+
+    def _answered(self, future: Any) -> None:
+        handle = future.result()
+        if not handle.accepted:
+            self._end('the evaluator node is not active')
+            return
+        self.accepted = True
+        handle.get_result_async().add_done_callback(self._finished)
+
+    def _finished(self, future: Any) -> None:
+        response = future.result()
+        if response.status == GoalStatus.STATUS_UNKNOWN:
+            self._end('the evaluator node has forgotten the goal')
+            return
+        try:
+            self.outcome = outcome_of_message(response.result.outcome)
+        except ValueError as error:
+            self._end(f'the evaluator node sent an outcome that cannot be read: {error}')
+            return
+        self.done.set()
+
+    def _end(self, fault: str) -> None:
+        self.fault = fault
+        self.done.set()
+
+
+class _OwnNode:
+    """A context, a node and a thread that spins it."""
+
+    def __init__(self) -> None:
+        self._context = rclpy.Context()
+        rclpy.init(context=self._context)
+        name = f'harness_eval_client_{uuid.uuid4().hex[:8]}'
+        self.node = Node(name, context=self._context, start_parameter_services=False)
+        self._executor = SingleThreadedExecutor(context=self._context)
+        self._executor.add_node(self.node)
+        self._thread = threading.Thread(target=self._spin, name=name, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._executor.shutdown(timeout_sec=2.0)
+        self._thread.join(2.0)
+        self.node.destroy_node()
+        self._context.try_shutdown()
+
+    def _spin(self) -> None:
+        try:
+            self._executor.spin()
+        except ExternalShutdownException:
+            pass
