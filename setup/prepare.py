@@ -15,11 +15,11 @@ import fcntl
 import os
 from pathlib import Path
 import shutil
-import subprocess
 import sys
 import time
 
 from interpreter import use_supported_interpreter
+from logged_run import run_logged
 from python_environment import make_environment
 from ros_source import RosSource, find_ros, without_ros
 from stamp import fingerprint, Stamp
@@ -51,25 +51,33 @@ def _run_stages(home: Path, source: RosSource) -> None:
         home,
         'python',
         [source.key, sys.version, sys.executable, str(ROOT)],
-        [*SETUP.glob('*.txt'), *SETUP.glob('*.py')],
+        [
+            SETUP / 'python_environment.py',
+            SETUP / 'requirements.txt',
+            *([source.pins] if source.pins else []),
+        ],
         lambda: make_environment(home, source, SETUP),
     )
     messages = _stage(
         home,
         'messages',
         [environment],
-        _files(ROOT / 'harness_eval_msgs'),
-        lambda: _colcon(home, source, 'harness_eval_msgs'),
+        [*_files(ROOT / 'harness_eval_msgs'), SETUP / 'prepare.py'],
+        lambda: _colcon(
+            *(home, source, 'harness_eval_msgs', '--cmake-args'),
+            f'-DPython3_EXECUTABLE={home}/venv/bin/python',
+            '-DBUILD_TESTING=OFF',
+        ),
     )
     # Modules, launch files and configuration are linked, not copied: their names count, and not
     # what is in them.
-    linked = sorted(_files(ROOT / 'launch')) + sorted(_files(ROOT / 'config'))
+    linked = sorted(path for name in ('launch', 'config') for path in _files(ROOT / name))
     _stage(
         home,
         'package',
         [messages, *(str(path.relative_to(ROOT)) for path in linked)],
         [ROOT / name for name in ('package.xml', 'setup.py', 'setup.cfg', 'bin/harness-eval')],
-        lambda: _colcon(home, source, 'harness_eval'),
+        lambda: _colcon(home, source, 'harness_eval', '--symlink-install'),
     )
 
 
@@ -90,8 +98,8 @@ def _stage(
     return inputs
 
 
-def _colcon(home: Path, source: RosSource, package: str) -> None:
-    """Build one package from scratch with colcon and link its files into the install space."""
+def _colcon(home: Path, source: RosSource, package: str, *options: str) -> None:
+    """Build and install one package from scratch with colcon."""
     for folder in ('build', 'install'):
         shutil.rmtree(home / folder / package, ignore_errors=True)
     environment = without_ros(os.environ) if source.pins else dict(os.environ)
@@ -106,18 +114,9 @@ def _colcon(home: Path, source: RosSource, package: str) -> None:
         # The message package lies inside this one, and colcon stops at the first package.xml.
         *('--base-paths', str(ROOT), str(ROOT / 'harness_eval_msgs')),
         *('--build-base', str(home / 'build'), '--install-base', str(home / 'install')),
-        *('--packages-select', package, '--symlink-install'),
-        *('--event-handlers', 'console_direct+', 'console_cohesion-'),
-        *('--cmake-args', f'-DPython3_EXECUTABLE={venv}/bin/python', '-DBUILD_TESTING=OFF'),
+        *('--packages-select', package, *options),
     ]
-    log = home / f'{package}.log'
-    with log.open('w') as output:
-        status = subprocess.run(
-            command, stdout=output, stderr=subprocess.STDOUT, env=environment, check=False
-        ).returncode
-    if status:
-        tail = '\n'.join(log.read_text(errors='replace').splitlines()[-40:])
-        raise SystemExit(f'{tail}\ncolcon could not build {package}; all it said: {log}')
+    run_logged(command, home / f'{package}.log', environment)
 
 
 def _files(folder: Path) -> list[Path]:

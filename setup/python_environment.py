@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from pathlib import Path
 import re
@@ -9,6 +10,7 @@ import shutil
 import subprocess
 import sys
 
+from logged_run import run_logged
 from ros_source import RosSource, without_ros
 
 SYSTEM_OWNED = ('numpy', 'opencv-python-headless')
@@ -32,21 +34,27 @@ def make_environment(home: Path, source: RosSource, setup: Path) -> None:
         shutil.rmtree(home / folder, ignore_errors=True)
     venv = home / 'venv'
     if source.pins is None:
-        _make_beside_ros(venv, setup / 'requirements.txt')
+        _make_beside_ros(home, venv, setup / 'requirements.txt')
     else:
-        _run([sys.executable, '-m', 'venv', str(venv)])
-        _pip(venv, '-r', str(setup / 'requirements.txt'), '-r', str(source.pins))
+        environment = without_ros(os.environ)
+        run_logged([sys.executable, '-m', 'venv', str(venv)], home / 'venv.log', environment)
+        pins = ['-r', str(setup / 'requirements.txt'), '-r', str(source.pins)]
+        run_logged(_pip(venv, *pins), home / 'pip.log', environment)
         _repair_cmake_files(venv)
     (home / 'mode').write_text('sourced\n' if source.pins is None else 'wheels\n')
 
 
-def _make_beside_ros(venv: Path, requirements: Path) -> None:
-    """Make an environment that sees the system's packages, and let those that count win."""
-    modules = {'numpy': 'python3-numpy', 'cv2': 'python3-opencv'}
-    for module, package in modules.items():
-        if subprocess.run([sys.executable, '-c', f'import {module}'], capture_output=True).returncode:
+def _make_beside_ros(home: Path, venv: Path, requirements: Path) -> None:
+    """Make an environment that sees the system's packages, and leave to it those it must own."""
+    for module, package in {'numpy': 'python3-numpy', 'cv2': 'python3-opencv'}.items():
+        if importlib.util.find_spec(module) is None:
             raise SystemExit(f'please install first: sudo apt-get install {package}')
-    _run([sys.executable, '-m', 'venv', '--system-site-packages', str(venv)])
+    environment = dict(os.environ)
+    run_logged(
+        [sys.executable, '-m', 'venv', '--system-site-packages', str(venv)],
+        home / 'venv.log',
+        environment,
+    )
     kept = [
         line
         for line in requirements.read_text().splitlines()
@@ -54,9 +62,11 @@ def _make_beside_ros(venv: Path, requirements: Path) -> None:
     ]
     chosen = venv / 'requirements.txt'
     chosen.write_text('\n'.join(kept) + '\n')
-    _pip(venv, '-r', str(chosen), keep_ros=True)
+    run_logged(_pip(venv, '-r', str(chosen)), home / 'pip.log', environment)
     python = str(venv / 'bin' / 'python')
-    done = subprocess.run([python, '-c', 'import rclpy'], stderr=subprocess.PIPE, text=True)
+    done = subprocess.run(
+        [python, '-c', 'import rclpy'], stderr=subprocess.PIPE, text=True, check=False
+    )
     if done.returncode:
         raise SystemExit(
             f'{done.stderr}\nthe sourced ROS 2 does not fit Python {sys.version.split()[0]}: '
@@ -64,16 +74,10 @@ def _make_beside_ros(venv: Path, requirements: Path) -> None:
         )
 
 
-def _pip(venv: Path, *arguments: str, keep_ros: bool = False) -> None:
-    options = ['--disable-pip-version-check', '--no-input', '--quiet']
-    command = [str(venv / 'bin' / 'python'), '-m', 'pip', 'install', *options, *arguments]
-    _run(command, keep_ros=keep_ros)
-
-
-def _run(command: list[str], *, keep_ros: bool = False) -> None:
-    environment = dict(os.environ) if keep_ros else without_ros(os.environ)
-    if subprocess.run(command, stdin=subprocess.DEVNULL, env=environment).returncode:
-        raise SystemExit(f'`{" ".join(command)}` failed; its message stands above')
+def _pip(venv: Path, *arguments: str) -> list[str]:
+    """Return a pip command that asks nothing and leaves compiling to the first import."""
+    options = ['--disable-pip-version-check', '--no-input', '--no-compile', '--quiet']
+    return [str(venv / 'bin' / 'python'), '-m', 'pip', 'install', *options, *arguments]
 
 
 def _repair_cmake_files(venv: Path) -> None:
@@ -87,9 +91,12 @@ def _repair_cmake_files(venv: Path) -> None:
         'print(numpy.get_include())'
     )
     printed = subprocess.run(
-        [str(venv / 'bin' / 'python'), '-c', code], check=True, stdout=subprocess.PIPE, text=True,
+        [str(venv / 'bin' / 'python'), '-c', code],
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
         env=without_ros(os.environ),
-    ).stdout  # fmt: skip
+    ).stdout
     python_include, numpy_include = printed.split('\n')[:2]
     foreign_python = re.compile(r'/opt/python/[^;"]*include/python3\.[0-9]+')
     foreign_numpy = re.compile(r'/[^;"]*numpy/_core/include')
