@@ -136,7 +136,7 @@ class GraphFollower:
 
     def is_old(self, graph_id: str, revision: int) -> bool:
         """Whether an update is part of the graph already; counts it if so."""
-        old = graph_id == self.graph.graph_id and revision <= self.graph.revision
+        old = graph_id == self.graph.graph_id and 0 < revision <= self.graph.revision
         self.counters.duplicates += old
         return old
 

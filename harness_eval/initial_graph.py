@@ -10,8 +10,6 @@ All values are text: ``on`` is a relation here and not a boolean, ``3`` not a nu
 
 from __future__ import annotations
 
-from typing import Any
-
 import yaml
 
 from harness_eval.contract import HarnessEvalError
@@ -23,16 +21,6 @@ MAX_CHARACTERS = 4 * 1024 * 1024
 
 class InitialGraphError(HarnessEvalError):
     """The file of the initial graph cannot be used."""
-
-
-class _Loader(yaml.BaseLoader):
-    """YAML without guessed types, and without aliases, which can make a small file huge."""
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.AliasEvent):
-            event = self.peek_event()
-            raise yaml.MarkedYAMLError(None, None, 'aliases are not allowed', event.start_mark)
-        return super().compose_node(parent, index)
 
 
 def read_initial_graph(text: str, name: str) -> tuple[Op, ...]:
@@ -53,8 +41,13 @@ def read_initial_graph(text: str, name: str) -> tuple[Op, ...]:
             f'{name}: {len(text)} characters, at most {MAX_CHARACTERS} are allowed'
         )
     try:
-        root = yaml.compose(text, Loader=_Loader)
-        return _Reader(name).graph(root)
+        # An alias can make a small file huge.
+        for event in yaml.parse(text, Loader=yaml.BaseLoader):
+            if isinstance(event, yaml.AliasEvent):
+                line = event.start_mark.line + 1 if event.start_mark else 0
+                raise InitialGraphError(f'{name}:{line}: aliases are not allowed')
+        # The base loader guesses no types: every scalar stays the text that was written.
+        return _Reader(name).graph(yaml.compose(text, Loader=yaml.BaseLoader))
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 0
         raise InitialGraphError(f'{name}:{line}: {error.problem}') from None

@@ -154,7 +154,12 @@ class SceneGraph:
         """All edges, by subject, predicate and object."""
         return self.query().edges
 
-    def query(self, subject: str = '', predicate: str = '', object: str = '') -> Match:
+    def query(
+        self,
+        subject: str = '',
+        predicate: str = '',
+        object: str = '',  # noqa: A002 - named as in the messages
+    ) -> Match:
         """Find edges and nodes; an empty argument matches everything.
 
         Args:

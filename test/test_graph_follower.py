@@ -241,8 +241,10 @@ def test_an_unreadable_update_is_asked_for_again() -> None:
 
 @pytest.mark.parametrize(('graph_id', 'revision'), [('', 1), ('g', 0), ('', 0)])
 def test_an_update_that_was_never_released_is_refused(graph_id: str, revision: int) -> None:
-    with pytest.raises(ValueError, match='it was not released'):
-        GraphFollower(SceneGraph()).offer(update(revision, graph_id))
+    for follower in (GraphFollower(SceneGraph()), followed(Server(released=2))):
+        with pytest.raises(ValueError, match='it was not released'):
+            follower.offer(update(revision, graph_id))
+        assert follower.counters.duplicates == 0
 
 
 def test_without_an_answer_the_delay_doubles_up_to_its_limit() -> None:

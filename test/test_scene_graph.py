@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness_eval.config.models import EffectSettings
+from harness_eval.config.effects import EffectSettings
 from harness_eval.contract import EvaluationError
 from harness_eval.scene_graph import (
     MAX_NAME_LENGTH,

@@ -26,12 +26,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
-from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import ParameterException
@@ -41,10 +39,10 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from harness_eval.contract import HarnessEvalError
 from harness_eval.graph_follower import Answer, GraphFollower, Question
-from harness_eval.initial_graph import InitialGraphError, read_initial_graph
 from harness_eval.ros.scene_graph_messages import snapshot_to_message, update_from_message
+from harness_eval.ros.scene_graph_parameters import asking_seconds, initial_graph
 from harness_eval.ros.scene_graph_status import scene_graph_status
-from harness_eval.scene_graph import Op, SceneGraph, Update
+from harness_eval.scene_graph import SceneGraph, Update
 from harness_eval_msgs.msg import SceneGraph as SceneGraphMessage
 from harness_eval_msgs.msg import SceneGraphUpdate
 from harness_eval_msgs.srv import GetUpdates, QuerySceneGraph
@@ -101,11 +99,7 @@ def _guarded(method: Method) -> Method:
     return guarded  # type: ignore[return-value]
 
 
-class ParameterError(HarnessEvalError):
-    """A parameter of the node has a value that means nothing."""
-
-
-class SceneGraphNode(Node):  # type: ignore[misc]
+class SceneGraphNode(Node):
     """Applies released updates to a scene graph and answers what is in it.
 
     Args:
@@ -124,9 +118,13 @@ class SceneGraphNode(Node):  # type: ignore[misc]
         self._passed_over: dict[tuple[str, int], str] = {}
         self._lock = threading.Lock()
         self._follower = GraphFollower(
-            SceneGraph(initial=self._read_initial_graph()),
-            resync_period=self._seconds('resync_period', 10.0, 'when all seems well; 0: never'),
-            reply_timeout=self._seconds('reply_timeout', 2.0, 'until a question is given up'),
+            SceneGraph(initial=initial_graph(self)),
+            resync_period=asking_seconds(
+                self, 'resync_period', 10.0, 'between two questions when all seems well; 0: never'
+            ),
+            reply_timeout=asking_seconds(
+                self, 'reply_timeout', 2.0, 'until a question is given up'
+            ),
         )
         self._pending: Any = None
         self._server_ready = False
@@ -165,38 +163,6 @@ class SceneGraphNode(Node):  # type: ignore[misc]
         self.create_timer(DIAGNOSTICS_PERIOD, self._publish_diagnostics, timers, steady)
         # The first snapshot is the graph at revision 0: the timer runs once by itself.
         self._snapshot_due = True
-
-    def _read_initial_graph(self) -> tuple[Op, ...]:
-        path = self.declare_parameter(
-            'initial_graph',
-            '',
-            ParameterDescriptor(
-                description='Path of a YAML file with the nodes and edges of every graph at '
-                'revision 0; empty: none',
-                read_only=True,
-            ),
-        ).value
-        if not path:
-            return ()
-        name = Path(path).name
-        try:
-            text = Path(path).expanduser().read_text(encoding='utf-8')
-        except (OSError, UnicodeDecodeError) as error:
-            why = error.strerror if isinstance(error, OSError) else 'not UTF-8'
-            raise InitialGraphError(f'initial_graph: {name} cannot be read: {why}') from None
-        return read_initial_graph(text, name)
-
-    def _seconds(self, name: str, default: float, what: str) -> float:
-        descriptor = ParameterDescriptor(
-            description=f'Seconds for asking scene_graph/get_updates: {what}',
-            read_only=True,
-            # So that 5 is as good as 5.0.
-            dynamic_typing=True,
-        )
-        value = self.declare_parameter(name, default, descriptor).value
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1e9:
-            raise ParameterError(f'{name}: expected seconds, 0 or more, found {value!r}')
-        return float(value)
 
     @_guarded
     def _on_update(self, message: Any) -> None:
@@ -374,8 +340,10 @@ def main(args: list[str] | None = None) -> int:
         Exit code: 0, or 2 for a configuration that cannot be used.
     """
     node = None
+    initialized = False
     try:
         rclpy.init(args=args)
+        initialized = True
         node = SceneGraphNode()
         rclpy.spin(node)
     except (HarnessEvalError, ParameterException) as error:
@@ -383,6 +351,10 @@ def main(args: list[str] | None = None) -> int:
         return BAD_CONFIGURATION
     except (KeyboardInterrupt, ExternalShutdownException):
         pass
+    except Exception:
+        # A signal that comes early shuts the context down under the hands of the constructor.
+        if rclpy.ok() or not initialized:
+            raise
     finally:
         if node is not None:
             node.destroy_node()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from harness_eval_msgs.msg import SceneGraphOp, SceneGraphUpdate
 from hypothesis import given
 from hypothesis import strategies as st
 from rclpy.serialization import deserialize_message, serialize_message
@@ -16,6 +15,7 @@ from harness_eval.ros.scene_graph_messages import (
     update_to_message,
 )
 from harness_eval.scene_graph import MAX_REVISION, Op, OpKind, SceneGraph, Update
+from harness_eval_msgs.msg import SceneGraphOp, SceneGraphUpdate
 
 MAX_STAMP = 2**31 * 10**9 - 1
 

@@ -17,7 +17,8 @@ from ros_world import RosWorld
 
 from harness_eval.initial_graph import InitialGraphError
 from harness_eval.ros.scene_graph_messages import match_from_message, update_to_message
-from harness_eval.ros.scene_graph_node import ParameterError, SceneGraphNode
+from harness_eval.ros.scene_graph_node import SceneGraphNode
+from harness_eval.ros.scene_graph_parameters import ParameterError
 from harness_eval.scene_graph import Edge, Match, Node, Op, OpKind, Update
 from harness_eval_msgs.msg import SceneGraph as SceneGraphMessage
 from harness_eval_msgs.msg import SceneGraphOp, SceneGraphUpdate
