@@ -109,10 +109,30 @@ def read_draft(data: Mapping[str, Any], default_evaluator: str | None) -> Draft:
 
 
 def _piece(model: type[S], data: Any) -> S | None:
+    """Read one piece; an unknown key in it does not keep the rest from being looked at."""
     try:
         return model.model_validate(data)
+    except ValidationError as error:
+        details = error.errors(include_url=False)
+    unknown = {detail['loc'] for detail in details if detail['type'] == 'extra_forbidden'}
+    if not unknown:
+        return None
+    try:
+        return model.model_validate(_without(data, unknown, ()))
     except ValidationError:
         return None
+
+
+def _without(data: Any, unwanted: set[tuple[int | str, ...]], path: tuple[int | str, ...]) -> Any:
+    if isinstance(data, dict):
+        return {
+            key: _without(value, unwanted, (*path, key))
+            for key, value in data.items()
+            if (*path, key) not in unwanted
+        }
+    if isinstance(data, list):
+        return [_without(value, unwanted, (*path, index)) for index, value in enumerate(data)]
+    return data
 
 
 def _pieces(model: type[S], data: Any) -> dict[str, S | None]:

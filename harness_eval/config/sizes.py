@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from harness_eval.config.errors import describe
+
 _PREFIXES = {'': 0, 'k': 1, 'K': 1, 'M': 2, 'G': 3, 'T': 4}
 _SIZE = re.compile(r'(?P<amount>\d{1,15}(\.\d{1,15})?) ?(?P<prefix>[kKMGT]?)(?P<binary>i?)B\Z')
 _LARGEST = 2**63 - 1
@@ -31,6 +33,6 @@ def parse_size(value: Any) -> int:
     if size is None or not 0 < size <= _LARGEST:
         raise ValueError(
             'expected a number of bytes above 0, or a text such as 2GiB or 500MB, '
-            f'found {str(value)[:40]!r}'
+            f'found {describe(value)}'
         )
     return size
