@@ -139,7 +139,7 @@ def _from_score(
     line = f'score {shown}, between the thresholds {lower} and {upper}'
     if request.post_condition.process_allowed:
         return Verdict(Status.PROCESS, (line, *evidence), score=score)
-    raise Abstention('unsure', line, evaluator=evaluator)
+    raise Abstention('unsure', '; '.join((line, *evidence)), evaluator=evaluator)
 
 
 def _as_bool(answer: object) -> bool | None:

@@ -1,4 +1,4 @@
-"""Lines of evidence: foreign text made safe to store and show, and measured values beside bounds."""
+"""Lines of evidence: foreign text made safe to show, and measured values beside their bounds."""
 
 from __future__ import annotations
 
