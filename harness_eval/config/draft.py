@@ -16,6 +16,7 @@ from harness_eval.config.base import Settings
 from harness_eval.config.models import (
     CaptureSettings,
     CompletionSource,
+    EvaluationSettings,
     EvaluatorSettings,
     StateSettings,
     ToolSettings,
@@ -95,8 +96,8 @@ def read_draft(data: Mapping[str, Any], default_evaluator: str | None) -> Draft:
             if isinstance(text, str)
         },
         evaluator=evaluator if isinstance(evaluator, str) else None,
-        outcome_threshold=_number(evaluation.get('outcome_threshold', 0.9)),
-        failure_threshold=_number(evaluation.get('failure_threshold', 0.5)),
+        outcome_threshold=_threshold(evaluation, 'outcome_threshold'),
+        failure_threshold=_threshold(evaluation, 'failure_threshold'),
         evaluators=_pieces(EvaluatorSettings, evaluation.get('evaluators')),
         tools=_pieces(ToolSettings, evaluation.get('tools')),
         views=_pieces(ViewSettings, views),
@@ -152,7 +153,9 @@ def _texts(value: Any) -> tuple[str, ...]:
     return tuple(item if isinstance(item, str) else '' for item in _list(value))
 
 
-def _number(value: Any) -> float:
-    return (
-        value if isinstance(value, (int, float)) and not isinstance(value, bool) else _UNREADABLE
-    )
+def _threshold(evaluation: Mapping[str, Any], key: str) -> float:
+    value = evaluation.get(key)
+    if value is None:
+        value = EvaluationSettings.model_fields[key].default
+    readable = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return value if readable else _UNREADABLE

@@ -60,11 +60,11 @@ class EffectSettings(Settings):
     """One scene-graph operation applied on success, with placeholders; exactly one key is set.
 
     Attributes:
-        add_node: ``[name]`` or ``[name, {attribute: value}]``.
-        remove_node: ``[name]``.
-        set_attributes: ``[name, {attribute: value}]``.
+        add_node: ``[name]`` or ``[name, {attribute: value}]``: the node is there.
+        remove_node: ``[name]``: the node and its edges are gone.
+        set_attributes: ``[name, {attribute: value}]``: the node has these attributes.
         add_edge: ``[subject, predicate, object]`` or with attributes as a fourth element.
-        remove_edge: ``[subject, predicate, object]``.
+        remove_edge: ``[subject, predicate, object]``: the edge is gone.
     """
 
     add_node: (

@@ -308,6 +308,11 @@ CASES: dict[str, tuple[str, str, int, str, str]] = {
         '  evaluator: cell\n', '  evaluator: cell\n  failure_threshold: 0.95\n', 5,
         'evaluation.failure_threshold', 'at most outcome_threshold (0.9), found 0.95',
     ),
+    'failure threshold above the default of a blank outcome threshold': (
+        '  evaluator: cell\n',
+        '  evaluator: cell\n  outcome_threshold:\n  failure_threshold: 0.95\n', 6,
+        'evaluation.failure_threshold', 'at most outcome_threshold (0.9), found 0.95',
+    ),
     'outcome threshold that every score meets': (
         '  evaluator: cell\n',
         '  evaluator: cell\n  outcome_threshold: 0\n  failure_threshold: 0\n', 5,
