@@ -19,7 +19,7 @@ import threading
 from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from harness_eval.capture import Captured, Frame
 from harness_eval.contract import EvaluationError
@@ -31,7 +31,7 @@ CASE_VERSION = 1
 COMPLETION_TOPIC = '/tool_completions'
 COMPLETION_TYPE = 'harness_eval_msgs/msg/ToolCompletion'
 _TEMPORARY = '.part-'
-_BAG_VERSION = 9
+_BAG_VERSION: Literal[9] = 9
 _NANOSECONDS = 10**9
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness_eval.capture import Captured, StreamKind, StreamSpec
+from harness_eval.config.checks import UsableCondition
 from harness_eval.config.models import Config, ToolSettings
 from harness_eval.config.placeholders import fill_placeholders
 from harness_eval.contract import (
@@ -109,13 +110,10 @@ class Requests:
             request, input_digest(request, captured.frames), (min(stamps), max(stamps))
         )
 
-    def _usable_conditions(self, observation: Observation) -> Mapping[str, object]:
-        views = self._config.capture.views
-        return {
-            name: views[name].usable
-            for name in observation.views
-            if views[name].usable is not None
-        }
+    def _usable_conditions(self, observation: Observation) -> Mapping[str, UsableCondition]:
+        settings = self._config.capture.views
+        conditions = {name: settings[name].usable for name in observation.views}
+        return {name: one for name, one in conditions.items() if one is not None}
 
     def _references_of(self, name: str, tool: ToolSettings) -> Mapping[str, Image]:
         return {reference: self._reference(name, reference) for reference in tool.references}

@@ -1,0 +1,280 @@
+"""The pipeline's face: what comes in, and what becomes of it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+
+from harness_eval.calls import JudgeCalls
+from harness_eval.cases import CaseStore
+from harness_eval.config import Config
+from harness_eval.contract import EvaluationError, LedgerError
+from harness_eval.decode import Decoder
+from harness_eval.ledger import Ledger
+from harness_eval.pipeline.effects import Effects, Waiter
+from harness_eval.pipeline.evaluations import Evaluations
+from harness_eval.pipeline.recorder import Recorder
+from harness_eval.requests import Requests
+from harness_eval.runs import (
+    CLOSED,
+    OPEN_AGAIN,
+    Admission,
+    Completion,
+    Outcome,
+    OutcomeKind,
+    Ruling,
+    Run,
+    Segment,
+    SegmentState,
+    admit,
+    id_problem,
+    printable,
+)
+from harness_eval.scene_graph import Update
+
+
+class Pipeline:
+    """Evaluates runs; see the package for its threading.
+
+    Args:
+        config: The whole configuration.
+        ledger: The durable record.
+        cases: Where evidence is kept.
+        judges: The evaluators by name, each behind its calls.
+        decoder: Reads messages.
+        effects: The world around.
+        topics: Names of the topics as resolved, by their names in the configuration.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        ledger: Ledger,
+        cases: CaseStore,
+        judges: Mapping[str, JudgeCalls],
+        decoder: Decoder,
+        effects: Effects,
+        topics: Mapping[str, str] | None = None,
+    ) -> None:
+        self._config = config
+        self._cases = cases
+        self._effects = effects
+        self._recorder = Recorder(config, ledger, effects, lambda: self._evaluations.orders())
+        self._evaluations = Evaluations(
+            config,
+            cases,
+            judges,
+            decoder,
+            effects,
+            Requests(config, decoder, topics),
+            self._recorder,
+        )
+
+    @property
+    def capturing(self) -> bool:
+        """Whether any run waits for frames; :meth:`tick` is due all the time while it does."""
+        return self._evaluations.capturing
+
+    @property
+    def ledger_fault(self) -> str:
+        """Why the ledger cannot be written now; empty if it can."""
+        return self._recorder.fault
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """How often what happened, for diagnostics."""
+        return self._recorder.counts
+
+    def resume(self) -> None:
+        """Go on where a process before this one stopped."""
+        self._cases.clear_leftovers()
+        self._recorder.resume()
+        for segment in self._recorder.pending():
+            run = self._recorder.run(segment.completion.run_id)
+            if run is not None and run.interrupted:
+                self._evaluations.interrupt(segment, 'interrupted before a restart')
+            elif segment.state is SegmentState.RECEIVED or not segment.evidence:
+                self._evaluations.fail(
+                    segment,
+                    EvaluationError(
+                        'evidence_lost',
+                        'the node was stopped before the views were stored, and what they showed '
+                        'then cannot be seen any more; run the tool again under a new run id',
+                    ),
+                )
+            else:
+                self._evaluations.restore(segment)
+        self._recorder.publish_pending()
+        self.tick()
+
+    def completion(
+        self, completion: Completion, receipt: int, waiter: Waiter | None = None
+    ) -> None:
+        """A run or a segment has ended.
+
+        Args:
+            completion: What was reported.
+            receipt: Nanoseconds of its receipt on the node's clock.
+            waiter: Gets the outcome, once and whatever it is.
+        """
+        try:
+            self._admit(completion, receipt, waiter)
+        except LedgerError as error:
+            self._recorder.failed(error)
+            _tell(waiter, self._recorder.refuse(completion, error, receipt))
+
+    def frame(self, topic: str, kind: str, data: bytes, receipt: int) -> None:
+        """A message came on a topic that somebody waits for.
+
+        Args:
+            topic: The topic as resolved.
+            kind: Message type.
+            data: The CDR bytes as received.
+            receipt: Nanoseconds of the receipt on the node's clock.
+        """
+        self._evaluations.frame(topic, kind, data, receipt)
+
+    def propose(self, update: Update) -> None:
+        """Somebody proposes an update of the scene graph."""
+        self._recorder.propose(update)
+
+    def refuse_proposal(self, update: Update, reason: str) -> None:
+        """Reject a proposal that could not even be read."""
+        self._recorder.refuse_proposal(update, f'invalid_update: {reason}')
+
+    def interrupt(self, run_id: str, reason: str) -> tuple[bool, str]:
+        """Stop the evaluation of a run; before its completion this leaves a tombstone.
+
+        Returns:
+            Whether the run is (or will be) interrupted, and a message.
+        """
+        problem = id_problem(run_id) if run_id else 'that is empty'
+        if problem:
+            return False, f'a run id {problem}'
+        try:
+            return self._interrupt(run_id, self._recorder.run(run_id), printable(reason, 500))
+        except LedgerError as error:
+            self._recorder.failed(error)
+            return False, error.message
+
+    def judge_again(self, run_id: str, number: int) -> tuple[int, str]:
+        """Judge an open segment again, from its stored evidence alone.
+
+        Returns:
+            Number of the new attempt and an empty message; or 0 and why it was refused.
+        """
+        try:
+            segment, refusal = _to_judge_again(run_id, number, self._recorder.run(run_id))
+            if segment is None:
+                return 0, refusal
+            again = dataclasses.replace(
+                segment, state=SegmentState.CAPTURED, attempt=segment.attempt + 1
+            )
+            self._recorder.advance(again)
+        except LedgerError as error:
+            self._recorder.failed(error)
+            return 0, error.message
+        self._evaluations.restore(again)
+        return again.attempt, ''
+
+    def tick(self) -> None:
+        """Time has passed: look at every deadline."""
+        self._evaluations.tick()
+        self._recorder.tick()
+
+    def wakeup(self) -> float | None:
+        """Steady seconds at which :meth:`tick` has something to do; None: nothing is due."""
+        times = [self._evaluations.wakeup(), self._recorder.wakeup()]
+        return min((time for time in times if time is not None), default=None)
+
+    def end_captures(self, kind: str, message: str) -> None:
+        """End every wait for frames as an error, for example because the node is stopped."""
+        self._evaluations.end_captures(kind, message)
+
+    def publish_pending(self) -> None:
+        """Publish what is decided and was not published yet."""
+        self._recorder.publish_pending()
+
+    def _admit(self, completion: Completion, receipt: int, waiter: Waiter | None) -> None:
+        run = self._recorder.run(completion.run_id)
+        admission = admit(completion, run, self._config.evaluation, receipt)
+        error = EvaluationError(admission.reason, admission.detail)
+        if admission.ruling is Ruling.TAKE:
+            self._evaluations.begin(self._recorder.accept(completion, receipt), waiter)
+        elif admission.ruling is Ruling.ANSWER:
+            self._answer(completion, run, waiter)
+        elif admission.ruling is Ruling.REJECT:
+            self._recorder.reject(completion, f'{admission.reason}: {admission.detail}')
+            _tell(waiter, self._rejection(completion, admission, receipt))
+        elif admission.ruling is Ruling.IGNORE:
+            _tell(waiter, self._recorder.unrecorded_answer(completion, error, receipt))
+        elif admission.recorded:
+            segment = self._recorder.accept(completion, receipt)
+            self._evaluations.fail(segment, error, waiter)
+        else:
+            _tell(waiter, self._recorder.refuse(completion, error, receipt))
+
+    def _answer(self, completion: Completion, run: Run | None, waiter: Waiter | None) -> None:
+        """Give the recorded answer again, or have it given when it is there."""
+        self._recorder.count('repeated')
+        key = (completion.run_id, completion.segment)
+        if key in self._evaluations:
+            self._evaluations.wait(key, waiter)
+            return
+        segments = () if run is None else run.segments
+        outcome = self._recorder.unrecorded(*key) or next(
+            (s.outcome for s in segments if s.completion.segment == completion.segment), None
+        )
+        if outcome is not None:
+            _tell(waiter, outcome)
+            self._effects.outcome(outcome)
+
+    def _rejection(self, completion: Completion, admission: Admission, receipt: int) -> Outcome:
+        error = EvaluationError(admission.reason, admission.detail)
+        outcome = self._recorder.unrecorded_answer(completion, error, receipt)
+        if admission.reason == 'run_interrupted':
+            return dataclasses.replace(outcome, kind=OutcomeKind.INTERRUPTED)
+        return outcome
+
+    def _interrupt(self, run_id: str, run: Run | None, reason: str) -> tuple[bool, str]:
+        last = None if run is None else run.last
+        if run is not None and run.interrupted:
+            return True, 'it was interrupted before'
+        if last is not None and last.state in CLOSED:
+            return False, f'it has ended as {last.state.value}'
+        if last is None or (run_id, last.completion.segment) not in self._evaluations:
+            self._recorder.interrupt(run_id, last, reason)
+        else:
+            self._recorder.leave_tombstone(run_id, reason)
+            self._evaluations.interrupt(last, reason)
+        return True, 'interrupted'
+
+
+def _tell(waiter: Waiter | None, outcome: Outcome) -> None:
+    if waiter is not None:
+        waiter(outcome)
+
+
+def _to_judge_again(run_id: str, number: int, run: Run | None) -> tuple[Segment | None, str]:
+    """The segment to judge again, or why it is not judged again."""
+    name = repr(printable(run_id, 80))
+    if run is None or run.last is None:
+        return None, f'there is no run {name} on record'
+    segment = next((s for s in run.segments if s.completion.segment == number), None)
+    if segment is None:
+        return None, f'run {name} has no segment {number}'
+    if run.interrupted:
+        return None, f'run {name} was interrupted'
+    if segment.state not in OPEN_AGAIN:
+        return None, (
+            f'segment {number} of run {name} is {segment.state.value}; only errors and '
+            'abstentions can be judged again'
+        )
+    if segment is not run.last:
+        return None, f'run {name} went on with segment {run.last.completion.segment}'
+    if not segment.evidence:
+        return None, (
+            f'no evidence of run {name} segment {number} is stored, so there is nothing to judge; '
+            'run the tool again under a new run id'
+        )
+    return segment, ''
