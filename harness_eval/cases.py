@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import shutil
 import threading
@@ -93,7 +92,7 @@ class CaseStore:
             final = self._root / name
             if final.exists():
                 shutil.rmtree(final)
-            os.replace(part, final)
+            part.replace(final)
         except Exception as error:  # rosbags raises errors of many kinds for one full disk
             shutil.rmtree(part, ignore_errors=True)
             raise CaseError(
@@ -325,7 +324,7 @@ def _absolute(topic: str) -> str:
 def _write_json(path: Path, data: dict[str, Any]) -> None:
     part = path.with_name(path.name + '.part')
     part.write_text(json.dumps(data, indent=1), 'utf-8')
-    os.replace(part, path)
+    part.replace(path)
 
 
 def _size(folder: Path) -> int:

@@ -1,0 +1,370 @@
+"""First on record, then visible: transitions, outcomes and updates, and a ledger that fails."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from harness_eval.config import Config
+from harness_eval.contract import EvaluationError, LedgerError, Verdict
+from harness_eval.gate import Held, RunFacts
+from harness_eval.ledger import REJECTED, Ledger, UpdateRecord
+from harness_eval.pipeline.effects import Effects
+from harness_eval.proposals import Proposals, ledger_rejection, unrecorded_rejection
+from harness_eval.runs import (
+    Completion,
+    Outcome,
+    Run,
+    Segment,
+    SegmentState,
+    outcome_of,
+    printable,
+)
+from harness_eval.scene_graph import Op, Update
+from harness_eval.stages import Event, Stage
+
+log = logging.getLogger('harness_eval.pipeline')
+
+LEDGER_RETRY = 1.0
+"""Seconds between two tries to put on record what a full or locked disk refused."""
+MAX_NAME = 256
+"""Most characters of a name that is repeated in an answer."""
+
+
+class Recorder:
+    """Puts transitions on record and then shows them.
+
+    A transaction that fails decides nothing: its segment ends as an error that is published and
+    put on record as soon as the ledger can be written again.
+
+    Args:
+        config: The whole configuration.
+        ledger: The durable record.
+        effects: The world around.
+        pending_orders: Order of every segment that has no outcome yet.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        ledger: Ledger,
+        effects: Effects,
+        pending_orders: Callable[[], list[int]],
+    ) -> None:
+        self._config = config
+        self._ledger = ledger
+        self._effects = effects
+        self._pending_orders = pending_orders
+        self._proposals = Proposals(ledger, config.scene_graph, effects.steady_now)
+        self._unrecorded: dict[tuple[str, int], tuple[Segment, Outcome]] = {}
+        self._retry_at: float | None = None
+        self.fault = ''
+        self.counts: dict[str, int] = {}
+
+    # --- reading ----------------------------------------------------------------------------
+
+    def run(self, run_id: str) -> Run | None:
+        """The run of that name on record.
+
+        Raises:
+            LedgerError: The ledger cannot be read.
+        """
+        return self._ledger.run(run_id)
+
+    def pending(self) -> list[Segment]:
+        """Segments that have no outcome, after a restart."""
+        return self._ledger.pending()
+
+    def unrecorded(self, run_id: str, segment: int) -> Outcome | None:
+        """The outcome of a segment that is published and waits to be put on record."""
+        found = self._unrecorded.get((run_id, segment))
+        return None if found is None else found[1]
+
+    def resume(self) -> None:
+        """Take what waited at the gate before a restart."""
+        self._proposals.resume()
+
+    # --- transitions ------------------------------------------------------------------------
+
+    def accept(self, completion: Completion, receipt: int) -> Segment:
+        """Put a completion on record, and show that it was received.
+
+        Raises:
+            LedgerError: It could not be put on record; it is not accepted.
+        """
+        with self._ledger.transaction():
+            segment = self._ledger.add_segment(completion, receipt)
+        self.count('completions')
+        self._proposals.note(completion.run_id, segment.state, segment.order)
+        self.show(segment, Stage.RECEIVED)
+        return segment
+
+    def advance(self, segment: Segment) -> None:
+        """Put state, attempt and evidence of a segment on record.
+
+        Raises:
+            LedgerError: They could not be put on record.
+        """
+        with self._ledger.transaction():
+            self._ledger.set_state(segment)
+        self._proposals.note(segment.completion.run_id, segment.state, segment.order)
+
+    def decide(self, segment: Segment, outcome: Outcome, effects: tuple[Op, ...]) -> Outcome:
+        """Put an outcome on record with all updates that it frees or ends, and show it.
+
+        Args:
+            segment: The segment, in the state that the outcome brings.
+            outcome: What its evaluation came to.
+            effects: What its success does to the scene graph.
+
+        Returns:
+            The outcome that was published: the one given, or an error if the ledger failed.
+        """
+        try:
+            updates = self._record(segment, outcome, effects)
+        except LedgerError as error:
+            self.failed(error)
+            outcome = self.outcome(segment, error, evaluator=outcome.evaluator)
+            self._unrecorded[outcome.run_id, outcome.segment] = (segment, outcome)
+            self._effects.outcome(outcome)
+            return outcome
+        self.count(outcome.label)
+        self._publish([outcome], updates)
+        self.show(segment, Stage.COMPLETED, outcome.label)
+        return outcome
+
+    def interrupt(self, run_id: str, last: Segment | None, reason: str) -> None:
+        """Put the interruption of a run that is not being evaluated on record.
+
+        Raises:
+            LedgerError: It could not be put on record.
+        """
+        order = 0 if last is None else last.order
+        changed = {run_id: self._proposals.facts_after(SegmentState.INTERRUPTED, order)}
+        stamp = self._effects.ros_now()
+        with self._ledger.transaction():
+            self._ledger.interrupt(run_id, reason)
+            made, updates = self._proposals.settle_inside(
+                self._pending_orders(), stamp, changed=changed
+            )
+        self._proposals.committed(made, changed=changed)
+        self._publish([], updates)
+
+    def leave_tombstone(self, run_id: str, reason: str) -> None:
+        """Put on record that no further completion of a run is taken.
+
+        Raises:
+            LedgerError: It could not be put on record.
+        """
+        with self._ledger.transaction():
+            self._ledger.interrupt(run_id, reason)
+
+    def forget_evidence(self, names: list[str]) -> None:
+        """Note that cases were deleted to keep within bounds."""
+        try:
+            with self._ledger.transaction():
+                self._ledger.forget_evidence(names)
+        except LedgerError as error:
+            self.failed(error)
+
+    # --- answers that are not on record -------------------------------------------------------
+
+    def refuse(self, completion: Completion, error: EvaluationError, receipt: int) -> Outcome:
+        """Answer a completion that cannot be put on record with an error, and publish that."""
+        self.count('refused')
+        outcome = self.unrecorded_answer(completion, error, receipt)
+        log.warning('run %r: %s: %s', outcome.run_id, error.kind, error.message)
+        self._effects.outcome(outcome)
+        return outcome
+
+    def unrecorded_answer(
+        self, completion: Completion, error: EvaluationError, receipt: int
+    ) -> Outcome:
+        """The answer to a completion that is not taken."""
+        cut = Completion(
+            printable(completion.run_id, MAX_NAME),
+            printable(completion.tool, MAX_NAME),
+            completion.segment,
+            completion.stamp,
+        )
+        return self.outcome(Segment(cut, order=0, receipt=receipt, attempt=0), error)
+
+    def outcome(
+        self,
+        segment: Segment,
+        answer: Verdict | EvaluationError,
+        *,
+        evaluator: str = '',
+        input_digest: str = '',
+        observed: tuple[int, int] = (0, 0),
+    ) -> Outcome:
+        """The outcome of a segment, decided now, from what its evaluation gave."""
+        return outcome_of(
+            answer,
+            segment,
+            decided_at=self._effects.ros_now(),
+            max_segments=self._config.evaluation.max_segments,
+            evaluator=evaluator,
+            input_digest=input_digest,
+            observed=observed,
+        )
+
+    def reject(self, completion: Completion, detail: str) -> None:
+        """Show that a completion was not taken."""
+        self.count('rejected')
+        self._effects.event(
+            Event(
+                printable(completion.run_id, MAX_NAME),
+                printable(completion.tool, MAX_NAME),
+                completion.segment,
+                Stage.REJECTED,
+                self._effects.ros_now(),
+                detail,
+            )
+        )
+
+    def show(self, segment: Segment, stage: Stage, detail: str = '') -> None:
+        """Show a step."""
+        completion = segment.completion
+        self._effects.event(
+            Event(
+                completion.run_id,
+                completion.tool,
+                completion.segment,
+                stage,
+                self._effects.ros_now(),
+                detail,
+            )
+        )
+
+    # --- proposals --------------------------------------------------------------------------
+
+    def propose(self, update: Update) -> None:
+        """Hold a proposed update until its run allows or forbids it."""
+        refusal = self._proposals.refusal(update)
+        if refusal:
+            self.refuse_proposal(update, refusal)
+            return
+        try:
+            known = self._proposals.known(update)
+            if known is None:
+                updates = self._proposals.hold(
+                    update, self._pending_orders(), self._effects.ros_now()
+                )
+                self._publish([], updates)
+            elif known.update.ops != update.ops:
+                self.refuse_proposal(
+                    update,
+                    'conflicting_update: an update of this run and name with other operations is '
+                    f'on record as {known.state}; give each update a name of its own',
+                )
+        except LedgerError as error:
+            self.failed(error)
+            self._effects.update(ledger_rejection(update, error))
+
+    def refuse_proposal(self, update: Update, reason: str) -> None:
+        """Reject a proposal that is not put on record."""
+        self.count('updates refused')
+        self._effects.update(unrecorded_rejection(update, reason))
+
+    # --- time, and a ledger that fails --------------------------------------------------------
+
+    def tick(self) -> None:
+        """Time has passed: expire proposals, and try again what could not be written."""
+        now = self._effects.steady_now()
+        if self._retry_at is not None and now >= self._retry_at:
+            self._retry()
+        deadline = self._proposals.deadline()
+        if deadline is not None and now > deadline:
+            self._expire()
+
+    def wakeup(self) -> float | None:
+        """Steady seconds at which :meth:`tick` has something to do; None: nothing is due."""
+        times = [t for t in (self._retry_at, self._proposals.deadline()) if t is not None]
+        return min(times, default=None)
+
+    def failed(self, error: LedgerError) -> None:
+        """Note that the ledger failed; what it refused is tried again."""
+        if not self.fault:
+            log.error('%s: %s', error.kind, error.message)
+        self.fault = error.message
+        self.count('ledger faults')
+        self._retry_at = self._effects.steady_now() + LEDGER_RETRY
+
+    def publish_pending(self) -> None:
+        """Publish what is decided and was not published yet."""
+        try:
+            self._publish(self._ledger.unpublished_outcomes(), self._ledger.unpublished_updates())
+        except LedgerError as error:
+            self.failed(error)
+
+    def count(self, what: str) -> None:
+        """Count something for diagnostics."""
+        self.counts[what] = self.counts.get(what, 0) + 1
+
+    def _record(
+        self, segment: Segment, outcome: Outcome, effects: tuple[Op, ...]
+    ) -> list[UpdateRecord]:
+        run_id = segment.completion.run_id
+        changed: dict[str, RunFacts] = {
+            run_id: self._proposals.facts_after(outcome.state, segment.order)
+        }
+        extra: list[Held] = []
+        with self._ledger.transaction():
+            self._ledger.decide(segment, outcome)
+            if outcome.state is SegmentState.SUCCESS and effects:
+                number = segment.completion.segment
+                extra.append(self._proposals.hold_effect_inside(run_id, number, effects))
+            made, updates = self._proposals.settle_inside(
+                self._pending_orders(), outcome.decided_at, extra=extra, changed=changed
+            )
+        self._proposals.committed(made, extra=extra, changed=changed)
+        return updates
+
+    def _publish(self, outcomes: list[Outcome], updates: list[UpdateRecord]) -> None:
+        told = [outcome for outcome in outcomes if self._effects.outcome(outcome)]
+        passed = [record for record in updates if self._effects.update(record)]
+        for record in updates:
+            self.count('updates rejected' if record.state == REJECTED else 'updates released')
+        if not told and not passed:
+            return
+        try:
+            with self._ledger.transaction():
+                self._ledger.mark_published(told, passed)
+        except LedgerError as error:  # published again after a restart, which consumers stand
+            self.failed(error)
+
+    def _expire(self) -> None:
+        try:
+            stamp = self._effects.ros_now()
+            self._publish([], self._proposals.expire(self._pending_orders(), stamp))
+        except LedgerError as error:
+            self.failed(error)
+
+    def _retry(self) -> None:
+        """Put on record what could not be written before; try again later if that fails."""
+        self._retry_at = None
+        try:
+            with self._ledger.transaction():
+                pass
+            for key, (segment, outcome) in list(self._unrecorded.items()):
+                if not self._is_decided(segment):
+                    self._publish([], self._record(segment, outcome, ()))
+                del self._unrecorded[key]
+        except LedgerError as error:
+            self.failed(error)
+            return
+        if self.fault:
+            log.warning('the ledger can be written again')
+        self.fault = ''
+        self.publish_pending()
+        self._expire()
+
+    def _is_decided(self, segment: Segment) -> bool:
+        """Whether the commit that was reported as failed had come through after all."""
+        run = self._ledger.run(segment.completion.run_id)
+        return run is not None and any(
+            s.outcome is not None and s.outcome.attempt == segment.attempt
+            for s in run.segments
+            if s.completion.segment == segment.completion.segment
+        )
