@@ -145,10 +145,10 @@ def _pixels(content: Image, found: CompressedPicture) -> Image:
     import cv2
 
     what = f'the {found.kind} of {found.facts.width}x{found.facts.height}'
-    # The orientation of EXIF is left alone: checks and camera_info speak of the sensor's pixels.
-    flags = cv2.IMREAD_UNCHANGED | cv2.IMREAD_IGNORE_ORIENTATION
     try:
-        pixels = cv2.imdecode(content, flags)
+        # It also leaves the orientation of EXIF alone: checks and camera_info speak of the
+        # sensor's pixels.
+        pixels = cv2.imdecode(content, cv2.IMREAD_UNCHANGED)
     except cv2.error as error:
         raise DecodeError('malformed_image', f'{what} does not decode: {error.msg}') from None
     if pixels is None:

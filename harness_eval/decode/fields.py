@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import uuid
 from collections.abc import Iterable
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -117,7 +117,7 @@ def _key(element: Any, key: str, where: str) -> str | None:
 def _attribute(message: Any, name: str, where: str) -> Any:
     if not is_dataclass(message):
         raise DecodeError('field_absent', f'{where}: {_describe(message)} has no field {name!r}')
-    names = [field.name for field in fields(message)]
+    names = _members(message)
     # The type store writes a field that is a Python keyword with an underscore behind it.
     for spelling in (name, f'{name}_'):
         if spelling in names:
@@ -236,7 +236,7 @@ def _plain_text(value: Any) -> str | None:
         return str(int(value))
     if isinstance(value, (float, np.floating)):
         return repr(float(value))
-    if is_dataclass(value) and [field.name for field in fields(value)] == ['uuid']:
+    if is_dataclass(value) and _members(value) == ['uuid']:
         value = value.uuid  # type: ignore[union-attr]
     if isinstance(value, np.ndarray) and value.dtype.itemsize == 1 and len(value) == _UUID_BYTES:
         return str(uuid.UUID(bytes=value.tobytes()))
@@ -273,6 +273,11 @@ def nanoseconds(sec: int, nanosec: int, where: str) -> int:
     return sec * _NANOSECONDS + nanosec
 
 
+def _members(message: Any) -> list[str]:
+    # The type store keeps constants and the type's name as fields too; only they have defaults.
+    return [field.name for field in fields(message) if field.default is MISSING]
+
+
 def _type_name(message: Any) -> str:
     return str(getattr(message, '__msgtype__', type(message).__name__))
 
@@ -285,7 +290,7 @@ def _describe(value: Any) -> str:
     if isinstance(value, list):
         return f'a sequence of {len(value)} elements'
     if is_dataclass(value):
-        return f'a {_type_name(value)} with the fields {_listing(f.name for f in fields(value))}'
+        return f'a {_type_name(value)} with the fields {_listing(_members(value))}'
     return f'the value {value}'
 
 

@@ -3,8 +3,9 @@
 A decoder fills what is missing of a JPEG with mid grey and says nothing; a post-condition such as
 "the table is empty" then holds. The markers are therefore checked always: every segment, the order
 of the restart markers, and the end-of-image marker. A file that was cut and closed again, as some
-cameras do, shows only in the pixels: its last block is exactly mid grey. Such a file is read
-symbol by symbol to find out.
+cameras do, shows only in the pixels, whose last one is mid grey. Such a file, and one with a long
+run of zeros, is read symbol by symbol to find out. What is damaged without any of these signs,
+such as a single flipped bit, cannot be told.
 
 Source: ITU-T Recommendation T.81.
 """
@@ -15,6 +16,8 @@ import re
 import struct
 from dataclasses import dataclass, field
 from itertools import cycle
+
+import numpy as np
 
 from harness_eval.contract import DecodeError, Image
 from harness_eval.decode.huffman import HuffmanTable, read_scan
@@ -29,7 +32,15 @@ _RESTART_FIRST, _RESTART_LAST = 0xD0, 0xD7
 _AFTER_SCAN = frozenset({0xC4, 0xCC, 0xD9, 0xDA, 0xDB, 0xDC, 0xDD, 0xFE, *range(0xE0, 0xF0)})
 _NEXT_MARKER = re.compile(rb'\xff[^\x00\xff\xd0-\xd7]')
 _RESTART = re.compile(rb'\xff([\xd0-\xd7])')
+_AC = 0x10
 _MID_GREY = 128
+_GREY_TOLERANCE = 2.0
+_LUMA = (0.114, 0.587, 0.299)
+"""Share of blue, green and red in the brightness (ITU-R BT.601)."""
+
+_LONG_ZEROS = bytes(32)
+"""A part of a buffer that was never filled; whole files hold it only in plain areas."""
+
 _BLOCK = 8
 
 
@@ -53,7 +64,7 @@ class _File:
     width: int = 0
     height: int = 0
     sampling: dict[int, tuple[int, int]] = field(default_factory=dict)
-    tables: dict[int, HuffmanTable] = field(default_factory=dict)
+    tables: dict[int, tuple[bytes, bytes]] = field(default_factory=dict)
     scans: list[_Scan] = field(default_factory=list)
     interval: int = 0
 
@@ -86,33 +97,44 @@ def confirm(content: memoryview, pixels: Image) -> None:
     Raises:
         DecodeError: ``malformed_image``.
     """
-    if not (pixels[-_BLOCK:, -_BLOCK:] == _MID_GREY).all():
+    if not _ends_grey(pixels) and _LONG_ZEROS not in bytes(content):
         return
     file = _read_markers(content)
     first = file.scans[0]
     if file.frame > 0xC2 or len(first.components) != len(file.sampling):
         # Arithmetic coding, or one component a scan: no more can be told than the markers say.
         return
-    if not all(
-        table in file.tables
+    tables = {
+        number: HuffmanTable.build(*file.tables.get(number, (b'', b'')))
         for _, dc, ac in first.components
-        for table in (dc, ac | 0x10)
-        if table < 0x10 or first.spectral[1]
-    ):
-        raise _broken('ends in plain grey and brings no code tables to prove that it is whole')
+        for number in (dc, ac | _AC)
+    }
+    blocks = []
+    for component, dc, ac in first.components:
+        across, down = _block_shape(file, component)
+        of_dc, of_ac = tables[dc], tables[ac | _AC]
+        if of_dc is None or (of_ac is None and first.spectral[1]):
+            raise _broken('ends in plain grey and has no code tables that prove it whole')
+        blocks.append((across * down, of_dc, of_ac))
     problem = read_scan(
         bytes(content[first.begin : first.end]),
-        blocks=[
-            (across * down, file.tables[dc], file.tables.get(ac | 0x10))
-            for component, dc, ac in first.components
-            for across, down in [_block_shape(file, component)]
-        ],
+        blocks=blocks,
         units=_units(file, first),
         interval=first.interval,
         spectral=first.spectral,
     )
     if problem:
         raise _broken(problem)
+
+
+def _ends_grey(pixels: Image) -> bool:
+    """Tell whether the last pixel is as bright as what decoders fill in.
+
+    Its colour does not count: that is blended with the colours beside it.
+    """
+    last = [float(value) for value in np.atleast_1d(pixels[-1, -1])[:3]]
+    luma = last[0] if len(last) == 1 else sum(map(float.__mul__, _LUMA, last))
+    return abs(luma - _MID_GREY) <= _GREY_TOLERANCE
 
 
 def _block_shape(file: _File, component: int) -> tuple[int, int]:
@@ -201,12 +223,11 @@ def _read_tables(file: _File, segment: memoryview) -> None:
     while position < len(segment):
         counts = bytes(segment[position + 1 : position + 17])
         symbols = bytes(segment[position + 17 : position + 17 + sum(counts)])
-        table = HuffmanTable.build(counts, symbols)
-        if table is None:
+        if len(counts) < 16 or len(symbols) < sum(counts):
             raise _broken('has a damaged code table')
         # A table that changes between scans does not matter: only the first scan is ever read.
         if not file.scans:
-            file.tables[segment[position]] = table
+            file.tables[segment[position]] = (counts, symbols)
         position += 17 + len(symbols)
 
 
