@@ -164,11 +164,11 @@ def test_a_long_exception_text_is_one_line_of_at_most_500_characters() -> None:
 
 def test_an_error_holds_no_path_of_the_machine_and_no_secret() -> None:
     text = (
-        "cannot read '/usr/share/models/peg.onnx', asked https://me:hunter2@host/v1?key=abc; "
-        'topic /cell/front/image_raw'
+        "cannot read '/usr/share/models/peg.onnx', asked https://me:hunter2@host/v1?key=abc "
+        'for topic /cell/front/image_raw'
     )
     assert fault(_raise(OSError(text))).message == (
-        "OSError: cannot read 'peg.onnx', asked https://host/v1?…; topic /cell/front/image_raw"
+        "OSError: cannot read 'peg.onnx', asked https://host/v1?… for topic /cell/front/image_raw"
     )
 
 
@@ -416,7 +416,10 @@ def test_every_one_of_many_calls_is_answered_once() -> None:
 
 
 def test_a_call_that_is_over_keeps_nothing_of_its_request() -> None:
-    calls = calls_of(Judge(_raise(EvaluatorError('gpu_gone', 'no GPU'))))
+    def judge(asked: EvaluationRequest) -> Any:
+        raise EvaluatorError('gpu_gone', 'no GPU')
+
+    calls = calls_of(Judge(judge))
     request = make_request()
     kept = weakref.ref(request)
     outcome = answer(calls, request)

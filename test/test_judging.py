@@ -185,7 +185,8 @@ def test_an_unknown_failure_kind_is_an_error(kind: str) -> None:
 
 def test_evidence_is_one_clean_line_each() -> None:
     answer = Verdict(
-        Status.SUCCESS, ('held\nby \x1b[31mthe\x00 gripper\u202e', '  \x07 ', 'a\ud800b', 'é\u2028x')
+        Status.SUCCESS,
+        ('held\nby \x1b[31mthe\x00 gripper\u202e', '  \x07 ', 'a\ud800b', 'é\u2028x'),
     )
     assert judged(answer).evidence == ('held by [31mthe gripper', 'ab', 'é x')
 

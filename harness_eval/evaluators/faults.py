@@ -45,7 +45,10 @@ def as_evaluation_error(error: BaseException, evaluator: str) -> EvaluationError
     (a capture or ledger error) becomes an :class:`EvaluatorError` of the same kind.
     """
     if not isinstance(error, EvaluationError):
-        return EvaluatorError('evaluator_raised', describe(error), evaluator=evaluator)
+        passing = isinstance(error, (OSError, MemoryError))  # a network, a disk, a full machine
+        return EvaluatorError(
+            'evaluator_raised', describe(error), evaluator=evaluator, retryable=passing
+        )
     family: type[EvaluationError] = EvaluatorError
     for known in (Abstention, DecodeError):
         if isinstance(error, known):

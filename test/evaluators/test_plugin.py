@@ -36,9 +36,7 @@ def write_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
 
 
 def plugin(ref: str, **options: Any) -> Evaluator:
-    return build_evaluator(
-        'grader', EvaluatorSettings(kind='plugin', ref=ref, options=options)
-    )
+    return build_evaluator('grader', EvaluatorSettings(kind='plugin', ref=ref, options=options))
 
 
 def fault(ref: str) -> EvaluatorError:
