@@ -144,12 +144,16 @@ class LiveCell:
         done.result(_CALL_TIMEOUT)
 
     def spoil(self, fault: Fault) -> None:
-        """Begin a fault of a camera."""
+        """Begin a fault of a camera, or with another fault end those of the cameras."""
 
         def begin() -> None:
             self._spoilt = fault
+            self._cell.uncover()
             if fault is Fault.CAMERA_OCCLUDED:
                 self._cell.cover()
+            if fault is Fault.CAMERA_FROZEN:
+                camera = _FAULTY_CAMERA[fault]
+                self._last[camera] = self._cameras.picture(camera)
 
         self._call(begin)
 

@@ -1,0 +1,329 @@
+"""Plays the demo: runs the tools of the cell, has them judged, and compares with the truth.
+
+``python -m harness_eval.demo.play --output demo-output --seed 0`` holds the cell and the player;
+the evaluator node and the scene graph node are processes of their own, which
+:mod:`harness_eval.demo.run` starts.
+
+Threads: the main thread plays, the executor's thread hears, the cell has one of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import queue
+import sys
+import threading
+import time
+import uuid
+from pathlib import Path
+from typing import Any, Final
+
+import rclpy
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import CompressedImage
+
+from harness_eval.client import EvaluationClient, RunNotSuccessfulError
+from harness_eval.contract import HarnessEvalError, Status
+from harness_eval.demo.board import Board
+from harness_eval.demo.cell_node import CellNode
+from harness_eval.demo.live import LiveCell
+from harness_eval.demo.scenario import SCENARIO, Step
+from harness_eval.demo.summary import GraphEnd, Row, write_summary
+from harness_eval.ros.messages import outcome_of_message
+from harness_eval.runs import Outcome
+from harness_eval.stages import Event
+from harness_eval_msgs.msg import RunOutcome, SceneGraph
+
+SERVER: Final = 'harness_eval'
+
+EXIT_DISAGREES: Final = 1
+EXIT_NOT_PLAYED: Final = 2
+
+_SERVER_TIMEOUT: Final = 30.0
+_OUTCOME_TIMEOUT: Final = 40.0
+_GRAPH_TIMEOUT: Final = 5.0
+_PICTURE_TIMEOUT: Final = 3.0
+_LATCHED: Final = QoSProfile(
+    depth=1000,
+    reliability=ReliabilityPolicy.RELIABLE,
+    durability=DurabilityPolicy.TRANSIENT_LOCAL,
+)
+
+
+class DemoError(HarnessEvalError):
+    """The demo cannot be played to its end."""
+
+
+class Ears:
+    """What the player hears: outcomes, evidence pictures and the scene graph.
+
+    Args:
+        node: The player's node.
+        pictures: Folder for the evidence pictures.
+    """
+
+    def __init__(self, node: Node, pictures: Path) -> None:
+        self._folder = pictures
+        self._outcomes: queue.SimpleQueue[tuple[float, Outcome]] = queue.SimpleQueue()
+        self._heard: dict[tuple[str, int], tuple[float, Outcome]] = {}
+        self._names: dict[str, str] = {}
+        self._saved: set[str] = set()
+        self._graph: Any = None
+        self._changed = threading.Condition()
+        node.create_subscription(RunOutcome, f'{SERVER}/outcomes', self._on_outcome, _LATCHED)
+        node.create_subscription(
+            CompressedImage, f'{SERVER}/evidence/compressed', self._on_picture, 10
+        )
+        node.create_subscription(SceneGraph, 'scene_graph/snapshot', self._on_graph, _LATCHED)
+
+    def expect(self, run_id: str, segment: int, name: str) -> None:
+        """Save the evidence picture of this segment under this name."""
+        with self._changed:
+            self._names[f'{run_id}/{segment}'] = name
+
+    def outcome(self, run_id: str, segment: int) -> tuple[float, Outcome]:
+        """Wait for an outcome; gives the steady seconds of its arrival with it.
+
+        Raises:
+            DemoError: None came in time.
+        """
+        deadline = time.monotonic() + _OUTCOME_TIMEOUT
+        while (run_id, segment) not in self._heard:
+            try:
+                arrival, outcome = self._outcomes.get(
+                    timeout=max(0.0, deadline - time.monotonic())
+                )
+            except queue.Empty:
+                raise DemoError(
+                    f'no outcome of {run_id} segment {segment} on {SERVER}/outcomes within '
+                    f'{_OUTCOME_TIMEOUT:g} s'
+                ) from None
+            self._heard[outcome.run_id, outcome.segment] = (arrival, outcome)
+        return self._heard[run_id, segment]
+
+    def graph(self, revision: int) -> Any:
+        """Wait until the scene graph has come to a revision; gives what there is if not."""
+        with self._changed:
+            self._changed.wait_for(
+                lambda: self._graph is not None and self._graph.revision >= revision,
+                _GRAPH_TIMEOUT,
+            )
+            return self._graph
+
+    def wait_for_pictures(self) -> None:
+        """Wait a little for evidence pictures that are still on their way."""
+        with self._changed:
+            self._changed.wait_for(
+                lambda: self._saved >= self._names.keys(), _PICTURE_TIMEOUT
+            )
+
+    def _on_outcome(self, message: Any) -> None:
+        self._outcomes.put((time.monotonic(), outcome_of_message(message)))
+
+    def _on_graph(self, message: Any) -> None:
+        with self._changed:
+            self._graph = message
+            self._changed.notify_all()
+
+    def _on_picture(self, message: Any) -> None:
+        key = message.header.frame_id
+        with self._changed:
+            name = self._names.get(key)
+        if name is None:
+            return
+        suffix = 'png' if 'png' in message.format else 'jpg'
+        (self._folder / f'{name}.{suffix}').write_bytes(bytes(message.data))
+        with self._changed:
+            self._saved.add(key)
+            self._changed.notify_all()
+
+
+class Player:
+    """Plays one step after the other.
+
+    Args:
+        cell: The living cell.
+        client: Reports ends and waits for outcomes.
+        ears: What is heard.
+        board: Where it is shown.
+        seed: Of the errors of the tools.
+    """
+
+    def __init__(
+        self, cell: LiveCell, client: EvaluationClient, ears: Ears, board: Board, seed: int
+    ) -> None:
+        self._cell = cell
+        self._client = client
+        self._ears = ears
+        self._board = board
+        self._seed = seed
+        # Run ids are never used twice, not even by the next demo on the same ledger.
+        self._session = uuid.uuid4().hex[:6]
+        self.rows: list[Row] = []
+
+    def play(self, number: int, step: Step) -> None:
+        """Play one run: all its segments."""
+        if step.reset:
+            self._cell.reset()
+        self._cell.spoil(step.fault)
+        run_id = f'demo-{self._session}-{number:02}-{step.tool}'
+        ends: list[tuple[float, Status]] = []
+
+        def execute(segment: int) -> None:
+            if segment:
+                self._finish(number, step, run_id, segment - 1, *ends[-1])
+            self._board.begin(number, step.tool, segment, step.fault)
+            self._ears.expect(run_id, segment, f'{number:02}-{step.tool}-{segment}')
+            self._cell.run_tool(step.tool, step.arguments, segment, step.fault, number)
+            truth = self._cell.truth(step.tool, step.arguments)
+            ends.append((time.monotonic(), truth))
+
+        try:
+            self._client.run(
+                step.tool,
+                step.arguments,
+                execute,
+                run_id=run_id,
+                on_event=self._on_event,
+                timeout=_OUTCOME_TIMEOUT,
+            )
+        except RunNotSuccessfulError as error:
+            if error.outcome is None:
+                raise DemoError(str(error)) from error
+        self._finish(number, step, run_id, len(ends) - 1, *ends[-1])
+
+    def _on_event(self, event: Event) -> None:
+        self._board.stage(event.stage.value)
+
+    def _finish(
+        self, number: int, step: Step, run_id: str, segment: int, ended: float, truth: Status
+    ) -> None:
+        if self._cell.truth(step.tool, step.arguments) is not truth:
+            raise DemoError(f'the cell changed while run {run_id} was judged; this is a bug')
+        arrival, outcome = self._ears.outcome(run_id, segment)
+        row = Row(number, step.fault, outcome, truth, max(0.0, arrival - ended))
+        self.rows.append(row)
+        self._board.end(row)
+
+    def graph_end(self) -> GraphEnd:
+        """The scene graph beside the truth."""
+        successes = sum(row.answer == Status.SUCCESS.value for row in self.rows)
+        graph = self._ears.graph(successes)
+        if graph is None:
+            raise DemoError('no snapshot came on scene_graph/snapshot: is the node running?')
+        return GraphEnd(
+            revision=int(graph.revision),
+            nodes={
+                node.name: {pair.key: pair.value for pair in node.attributes}
+                for node in graph.nodes
+            },
+            relations=frozenset(
+                (edge.subject, edge.predicate, edge.object) for edge in graph.edges
+            ),
+            truth=self._cell.graph_truth(),
+        )
+
+
+def play(output: Path, seed: int) -> int:
+    """Play the whole demo; rclpy is initialised.
+
+    Args:
+        output: Folder for the summary and the pictures; made if it is not there.
+        seed: Of everything that is left to chance.
+
+    Returns:
+        0 if every verdict agrees with the truth, every spoilt view ended in an error or an
+        abstention, and the scene graph says what is so; otherwise 1.
+
+    Raises:
+        DemoError: It could not be played.
+    """
+    began = time.monotonic()
+    pictures = output / 'evidence'
+    pictures.mkdir(parents=True, exist_ok=True)
+    for old in pictures.glob('*-*.*'):
+        old.unlink()
+    cell_node = CellNode(seed)
+    node = Node('demo_player')
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
+    executor.add_node(cell_node)
+    thread = threading.Thread(target=_spin, args=(executor,), name='executor', daemon=True)
+    thread.start()
+    client = EvaluationClient(node, SERVER)
+    try:
+        ears = Ears(node, pictures)
+        cell_node.live.start()
+        if not client.wait_for_server(_SERVER_TIMEOUT):
+            raise DemoError(
+                f'no evaluator node takes completions on {SERVER}/evaluate within '
+                f'{_SERVER_TIMEOUT:g} s; `python -m harness_eval.demo.run` starts one'
+            )
+        with Board() as board:
+            player = Player(cell_node.live, client, ears, board, seed)
+            for number, step in enumerate(SCENARIO, start=1):
+                player.play(number, step)
+        graph = player.graph_end()
+        ears.wait_for_pictures()
+        path = write_summary(
+            output, player.rows, graph, seed=seed, seconds=time.monotonic() - began
+        )
+        return _conclude(board, player.rows, graph, path)
+    finally:
+        client.close()
+        executor.shutdown(timeout_sec=2.0)
+        thread.join(2.0)
+        cell_node.destroy_node()
+        node.destroy_node()
+
+
+def _spin(executor: SingleThreadedExecutor) -> None:
+    try:
+        executor.spin()
+    except ExternalShutdownException:
+        pass
+
+
+def _conclude(board: Board, rows: list[Row], graph: GraphEnd, path: Path) -> int:
+    relations = ', '.join(' '.join(relation) for relation in sorted(graph.relations))
+    board.note(f'\nscene graph at revision {graph.revision}: {relations}')
+    if not graph.agrees(rows):
+        truth = ', '.join(' '.join(relation) for relation in sorted(graph.truth))
+        board.note(f'[bold red]but the truth is:[/] {truth}')
+    for row in rows:
+        if not row.agrees:
+            board.note(f'[bold red]run {row.number} disagrees with the truth:[/]')
+            for line in row.evidence:
+                board.note(f'  {line}')
+    agreeing = sum(row.agrees for row in rows)
+    board.note(f'{agreeing} of {len(rows)} outcomes are what they had to be')
+    board.note(f'written: {path} and the pictures in {path.parent / "evidence"}')
+    return 0 if agreeing == len(rows) and graph.agrees(rows) else EXIT_DISAGREES
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Play the demo against nodes that are already running.
+
+    Returns:
+        See :func:`play`; 2 if it could not be played.
+    """
+    parser = argparse.ArgumentParser(prog='harness_eval.demo.play', description=__doc__)
+    parser.add_argument('--output', type=Path, default=Path('demo-output'))
+    parser.add_argument('--seed', type=int, default=0)
+    known, ros_arguments = parser.parse_known_args(arguments)
+    rclpy.init(args=[sys.argv[0], *ros_arguments])
+    try:
+        return play(known.output, known.seed)
+    except DemoError as error:
+        print(f'demo: {error}', file=sys.stderr)
+        return EXIT_NOT_PLAYED
+    except KeyboardInterrupt:
+        return EXIT_NOT_PLAYED
+    finally:
+        rclpy.try_shutdown()
+
+
+if __name__ == '__main__':
+    sys.exit(main())
