@@ -8,37 +8,19 @@ The subset is meant to be read by a human in one way only:
   refused;
 - aliases are followed within a bound on depth and on the number of values, so that a file of a
   few lines cannot become gigabytes.
-
-PyYAML's event stream is read one event at a time, so a bound is met before anything large exists.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-import yaml
-
 from harness_eval.config.errors import ConfigError, Problem
+from harness_eval.config.nodes import MAX_DEPTH, MAX_VALUES, Node, compose
+from harness_eval.config.places import KeyPath, Place, Source, dotted
 
-try:
-    from yaml import CSafeLoader as _Loader
-except ImportError:  # PyYAML built without libyaml
-    from yaml import SafeLoader as _Loader  # type: ignore[assignment]
-
-MAX_DEPTH = 24
-"""Mappings and lists within one another; the settings need 9."""
-
-MAX_VALUES = 20_000
-"""Keys and values of a file with its aliases followed; a large cell has some hundreds."""
-
-KeyPath = tuple[str | int, ...]
-"""Where a value stands: keys of mappings and indexes of lists."""
-
-_PLAIN_KEY = re.compile(r'[^\s.\[\]"\'\x00-\x1f]{1,60}\Z')
 _NULL = frozenset({'', '~', 'null', 'Null', 'NULL'})
 _TRUTH = {
     'true': True, 'True': True, 'TRUE': True, 'false': False, 'False': False, 'FALSE': False,
@@ -51,38 +33,6 @@ _NUMBERS: tuple[tuple[re.Pattern[str], Callable[[str], Any]], ...] = (
     (re.compile(r'[-+]?\.(inf|Inf|INF)\Z'), lambda text: float(text.replace('.', ''))),
     (re.compile(r'\.(nan|NaN|NAN)\Z'), lambda text: float('nan')),
 )
-
-
-@dataclass(frozen=True)
-class Source:
-    """A file that is being read.
-
-    Attributes:
-        name: Base name, for errors.
-        directory: Where relative paths in it start; never shown.
-    """
-
-    name: str
-    directory: Path = field(repr=False)
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a key or a list's element was written.
-
-    Attributes:
-        source: The file.
-        line: Counted from 1.
-        key: The dotted key in that file.
-    """
-
-    source: Source
-    line: int
-    key: str
-
-    def problem(self, message: str) -> Problem:
-        """Make the problem that ``message`` describes, at this place."""
-        return Problem(self.source.name, self.line, self.key, message)
 
 
 @dataclass
@@ -120,31 +70,6 @@ class Document:
         return self.place(path).problem(message)
 
 
-def dotted(path: KeyPath) -> str:
-    """Write a path as ``evaluation.tools.pick.views[1]``."""
-    text = ''
-    for part in path:
-        if isinstance(part, int):
-            text += f'[{part}]'
-        elif _PLAIN_KEY.match(part):
-            text += f'.{part}' if text else part
-        else:
-            text += f'[{part[:60]!r}]'
-    return text
-
-
-@dataclass
-class _Node:
-    """A value of the file before aliases are followed; ``children`` alternate key and value."""
-
-    kind: str
-    line: int
-    text: str = ''
-    plain: bool = True
-    children: list[_Node] = field(default_factory=list)
-    open: bool = True
-
-
 def read_document(text: str, source: Source) -> Document:
     """Read one YAML document.
 
@@ -155,7 +80,7 @@ def read_document(text: str, source: Source) -> Document:
     Raises:
         ConfigError: It is not YAML, or not within the rules of this module.
     """
-    root = _compose(text, source)
+    root = compose(text, source)
     if root is None or (root.kind == 'scalar' and root.plain and root.text in _NULL):
         raise ConfigError(
             [Problem(source.name, 0, '', 'expected settings, found an empty file; a file needs '
@@ -168,100 +93,6 @@ def read_document(text: str, source: Source) -> Document:
     return reader.document
 
 
-def _compose(text: str, source: Source) -> _Node | None:
-    """Make the tree of nodes; an alias is the same node once more."""
-    root: _Node | None = None
-    stack: list[_Node] = []
-    anchors: dict[str, _Node] = {}
-    count = 0
-    for event in _events(text, source):
-        if isinstance(event, yaml.DocumentStartEvent) and root is not None:
-            raise _refusal(source, event, 'expected one document, found a second one after ---')
-        if isinstance(event, (yaml.SequenceEndEvent, yaml.MappingEndEvent)):
-            stack.pop().open = False
-            continue
-        if not isinstance(event, yaml.NodeEvent):
-            continue
-        count += 1
-        node = _node(event, anchors, source)
-        if count > MAX_VALUES:
-            raise _refusal(source, event, f'expected at most {MAX_VALUES} values, found more')
-        if stack:
-            stack[-1].children.append(node)
-        else:
-            root = node
-        if isinstance(event, yaml.CollectionStartEvent):
-            stack.append(node)
-            if len(stack) > MAX_DEPTH:
-                raise _refusal(source, event, f'expected at most {MAX_DEPTH} levels, found more')
-    return root
-
-
-def _node(event: yaml.NodeEvent, anchors: dict[str, _Node], source: Source) -> _Node:
-    """Make the node of an event, or find the one that an alias names."""
-    if isinstance(event, yaml.AliasEvent):
-        known = anchors.get(event.anchor or '')
-        if known is None:
-            raise _refusal(
-                source, event, f'expected an anchor &{event.anchor} before the alias, found none'
-            )
-        if known.open:
-            raise _refusal(
-                source, event, f'expected a finite file, found *{event.anchor} within itself'
-            )
-        return known
-    tag = getattr(event, 'tag', None)
-    if tag is not None:
-        raise _refusal(source, event, f'expected no tag, found {tag[:40]!r}; delete it')
-    line = _line(event)
-    if isinstance(event, yaml.ScalarEvent):
-        node = _Node('scalar', line, event.value, plain=event.implicit[0], open=False)
-    else:
-        kind = 'mapping' if isinstance(event, yaml.MappingStartEvent) else 'sequence'
-        node = _Node(kind, line)
-    if event.anchor is not None:
-        anchors[event.anchor] = node
-    return node
-
-
-def _events(text: str, source: Source) -> Iterator[yaml.Event]:
-    """Give PyYAML's events, with its errors turned into ours."""
-    try:
-        yield from yaml.parse(text, Loader=_Loader)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        raise ConfigError(
-            [Problem(source.name, mark.line + 1 if mark else 0, '', _syntax_message(error, text))]
-        ) from None
-    except yaml.YAMLError as error:
-        position = getattr(error, 'position', None)
-        line = text.count('\n', 0, position) + 1 if isinstance(position, int) else 0
-        reason = getattr(error, 'reason', 'unreadable')
-        message = f'expected readable text, found a character that YAML refuses: {reason}'
-        raise ConfigError([Problem(source.name, line, '', message)]) from None
-
-
-def _syntax_message(error: yaml.MarkedYAMLError, text: str) -> str:
-    problem = error.problem or 'not readable'
-    mark = error.problem_mark
-    line = text.splitlines()[mark.line : mark.line + 1] if mark else []
-    if line and '\t' in line[0][: len(line[0]) - len(line[0].lstrip())]:
-        return 'expected spaces, found a tab; YAML is indented with spaces only'
-    context = f' {error.context}' if error.context else ''
-    return (
-        f'expected YAML, found what is not{context}: {problem}; check the indentation, and quote '
-        "a text that begins with one of {[*&!%@` or holds ': ' or ' #'"
-    )
-
-
-def _line(event: yaml.Event) -> int:
-    return event.start_mark.line + 1 if event.start_mark else 0
-
-
-def _refusal(source: Source, event: yaml.Event, message: str) -> ConfigError:
-    return ConfigError([Problem(source.name, _line(event), '', message)])
-
-
 class _Reader:
     """Turns nodes into data, following aliases within the bounds."""
 
@@ -270,7 +101,7 @@ class _Reader:
         self.fatal = False
         self._count = 0
 
-    def value(self, node: _Node, path: KeyPath, depth: int) -> Any:
+    def value(self, node: Node, path: KeyPath, depth: int) -> Any:
         """Make the data of a node that stands at ``path``."""
         self._count += 1
         if self._count > MAX_VALUES or depth > MAX_DEPTH:
@@ -293,7 +124,7 @@ class _Reader:
             self.fatal = True
             return None
 
-    def _mapping(self, node: _Node, path: KeyPath, depth: int) -> dict[str, Any]:
+    def _mapping(self, node: Node, path: KeyPath, depth: int) -> dict[str, Any]:
         values: dict[str, Any] = {}
         lines: dict[str, int] = {}
         for key_node, child in zip(node.children[::2], node.children[1::2], strict=True):
@@ -316,10 +147,10 @@ class _Reader:
             values[key] = self.value(child, here, depth + 1)
         return values
 
-    def _mark(self, path: KeyPath, node: _Node) -> None:
+    def _mark(self, path: KeyPath, node: Node) -> None:
         self.document.places[path] = Place(self.document.source, node.line, dotted(path))
 
-    def _key(self, node: _Node, path: KeyPath) -> str | None:
+    def _key(self, node: Node, path: KeyPath) -> str | None:
         """Read a key; a refused one is noted and gives ``None``."""
         self._count += 1
         message = ''
@@ -340,7 +171,7 @@ class _Reader:
         return None
 
 
-def _scalar(node: _Node) -> Any:
+def _scalar(node: Node) -> Any:
     """Read a scalar by the core schema of YAML 1.2.
 
     Raises:

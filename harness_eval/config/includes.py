@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness_eval.config.document import Document, KeyPath, Source, read_document
+from harness_eval.config.document import Document, read_document
 from harness_eval.config.errors import ConfigError, Problem, describe, did_you_mean
+from harness_eval.config.places import KeyPath, Source
 
 MAX_FILE_BYTES = 1024 * 1024
 """Most bytes of one file; a large cell has some ten thousand."""

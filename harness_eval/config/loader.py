@@ -10,11 +10,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from harness_eval.config.document import Document, KeyPath
+from harness_eval.config.document import Document
 from harness_eval.config.draft import Draft, read_draft
 from harness_eval.config.errors import MAX_PROBLEMS, ConfigError, Problem
 from harness_eval.config.includes import load_document, resolve
 from harness_eval.config.models import Config, ToolSettings
+from harness_eval.config.places import KeyPath
 from harness_eval.config.rules import broken_rules
 from harness_eval.config.shape import Finding, findings
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from harness_eval.config.document import KeyPath
 from harness_eval.config.draft import Draft
 from harness_eval.config.errors import did_you_mean
 from harness_eval.config.models import TOOL_COMPLETION, CompletionSource
 from harness_eval.config.placeholders import placeholders
+from harness_eval.config.places import KeyPath
 from harness_eval.config.rules_tools import tool_rules
 from harness_eval.config.shape import Finding
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harness_eval.config.checks import Check, MarkerCheck, StateCheck
-from harness_eval.config.document import KeyPath
 from harness_eval.config.draft import Draft
 from harness_eval.config.errors import did_you_mean
 from harness_eval.config.models import ToolSettings
 from harness_eval.config.placeholders import placeholders
+from harness_eval.config.places import KeyPath
 from harness_eval.config.shape import Finding
 
 

@@ -8,8 +8,8 @@ from typing import Annotated, Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from harness_eval.config.document import KeyPath
 from harness_eval.config.errors import describe, did_you_mean
+from harness_eval.config.places import KeyPath
 
 LATER_KINDS = ('endpoint', 'service', 'model', 'rubric', 'vote', 'cascade')
 """Kinds of evaluator that are known and not in this version."""

@@ -8,7 +8,9 @@ from typing import Any
 from harness_eval.config.errors import describe
 
 _PREFIXES = {'': 0, 'k': 1, 'K': 1, 'M': 2, 'G': 3, 'T': 4}
-_SIZE = re.compile(r'(?P<amount>[0-9]{1,15}(\.[0-9]{1,15})?) ?(?P<prefix>[kKMGT]?)(?P<binary>i?)B\Z')
+_SIZE = re.compile(
+    r'(?P<amount>[0-9]{1,15}(\.[0-9]{1,15})?) ?(?P<prefix>[kKMGT]?)(?P<binary>i?)B\Z'
+)
 _LARGEST = 2**63 - 1
 
 

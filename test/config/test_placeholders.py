@@ -36,8 +36,8 @@ def test_anything_but_a_bare_name_between_braces_is_refused(template: str) -> No
 
 @pytest.mark.parametrize(
     'hidden',
-    ['\n', '\r', '\t', '\0', '\x1b', '\x7f', '\x85', '\x9b', '\u2028', '\u2029', '\u202e', '\u2066',
-     '\u200b', '\u200f', '\u061c', '\ufeff', '\U000e0041', '\ud800'],
+    ['\n', '\r', '\t', '\0', '\x1b', '\x7f', '\x85', '\x9b', '\u2028', '\u2029', '\u202e',
+     '\u2066', '\u200b', '\u200f', '\u061c', '\ufeff', '\U000e0041', '\ud800'],
 )  # fmt: skip
 def test_a_character_that_nobody_sees_is_removed(hidden: str) -> None:
     assert fill_placeholders('The {x}.', {'x': f'red{hidden}cube'}) == 'The redcube.'

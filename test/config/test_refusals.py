@@ -167,7 +167,9 @@ CASES: dict[str, tuple[str, str, int, str, str]] = {
         'views: [front, grip]', 'views: [fornt, front, grip]', 13,
         'evaluation.tools.pick.views[0]', "found 'fornt', did you mean 'front'?",
     ),
-    'no views': ('views: [front, grip]', 'views: []', 13, 'evaluation.tools.pick.views', 'at least'),
+    'no views': (
+        'views: [front, grip]', 'views: []', 13, 'evaluation.tools.pick.views', 'at least',
+    ),
     'view twice': (
         'views: [front, grip]', 'views: [front, front, grip]', 13, 'evaluation.tools.pick.views',
         'twice',

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from harness_eval.config import json_schema, load_config
-from harness_eval.config.document import Source, read_document
+from harness_eval.config.document import read_document
 from harness_eval.config.markers import DICTIONARY_SIZES
+from harness_eval.config.places import Source
 
 EXAMPLE = Path(__file__).parents[2] / 'config' / 'example.yaml'
 
