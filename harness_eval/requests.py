@@ -157,7 +157,7 @@ def _streams(config: Config, topics: Mapping[str, str]) -> dict[str, StreamSpec]
             StreamKind.VIEW,
             view.stamp,
             view.may_repeat,
-            view.type or '',
+            view.message_type,
         )
         if view.camera_info is not None:
             topic = topics.get(view.camera_info, view.camera_info)

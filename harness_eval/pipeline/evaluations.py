@@ -180,7 +180,7 @@ class Evaluations:
             for active in self._active.values()
             if active.capture is not None
             for spec in active.streams
-            if spec.topic == topic
+            if spec.topic == topic and spec.type in ('', kind)
         ]
         if not waiting:
             return

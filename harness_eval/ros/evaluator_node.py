@@ -53,6 +53,7 @@ from harness_eval.ros.scene_graph_messages import (
     update_to_message,
 )
 from harness_eval.ros.services import Services
+from harness_eval.ros.spinning import spin_on
 from harness_eval.ros.taps import Taps, message_class
 from harness_eval.runs import Completion, Outcome
 from harness_eval.stages import Event
@@ -174,6 +175,11 @@ class EvaluatorNode(LifecycleNode):
             self._work.close()
             self._work = None
 
+    def note_fault(self, error: BaseException) -> None:
+        """Show in diagnostics that a callback failed."""
+        if self._work is not None:
+            self._work.note_fault(error)
+
     def destroy_node(self) -> None:
         """Close everything, then destroy the node."""
         self._close()
@@ -238,7 +244,7 @@ class _Work:
             self._pipeline.tick,
             self._pipeline.wakeup,
             lambda: self._pipeline.capturing,
-            self._internal_fault,
+            self.note_fault,
         )
         self._timer = node.create_timer(
             DIAGNOSTICS_PERIOD, self._guard(self._diagnose), callback_group=group
@@ -358,7 +364,7 @@ class _Work:
                 callback(*arguments)
             except Exception as error:
                 log.exception('a fault inside harness_eval; the node goes on')
-                self._internal_fault(error)
+                self.note_fault(error)
 
         # rclpy looks at the signature of a subscription's callback
         return lambda *message: guarded(*message)
@@ -411,7 +417,8 @@ class _Work:
             diagnostic_array(self._node.get_fully_qualified_name(), condition, stamp)
         )
 
-    def _internal_fault(self, error: BaseException) -> None:
+    def note_fault(self, error: BaseException) -> None:
+        """Show in diagnostics that something inside failed."""
         self._fault = f'{type(error).__name__}: {error}'[:200]
 
     def _warm_up(self) -> None:
@@ -420,7 +427,7 @@ class _Work:
             import cv2  # noqa: F401
 
             for view in self._config.capture.views.values():
-                self._decoder.stamp(view.type or 'sensor_msgs/msg/Image', bytes(64))
+                self._decoder.stamp(view.message_type, bytes(64))
         except Exception as error:  # the first judgement will say it better
             log.debug('warm-up: %s', error)
 
@@ -446,7 +453,7 @@ class _Work:
                 work()
             except Exception as error:
                 log.exception('a fault inside harness_eval; the node goes on')
-                self._internal_fault(error)
+                self.note_fault(error)
 
         threading.Thread(target=guarded, name='evidence', daemon=True).start()
 
@@ -514,7 +521,7 @@ def _topics(config: Config, resolve: Callable[[str], str]) -> dict[str, str]:
 def _types(config: Config, topics: dict[str, str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for view in config.capture.views.values():
-        found[topics[view.topic]] = view.type or ''
+        found[topics[view.topic]] = view.message_type
         if view.camera_info is not None:
             found[topics[view.camera_info]] = 'sensor_msgs/msg/CameraInfo'
     for state in config.capture.states.values():
@@ -542,7 +549,7 @@ def main(arguments: list[str] | None = None) -> int:
         if node.get_parameter('autostart').value:
             code = _autostart(node)
         if code == 0:
-            executor.spin()
+            spin_on(executor, node.note_fault)
     except (KeyboardInterrupt, ExternalShutdownException):
         pass
     finally:

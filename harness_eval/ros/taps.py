@@ -114,6 +114,13 @@ class Taps:
         )
 
     def _apply(self) -> None:
+        try:
+            self._match()
+        except Exception:
+            log.exception('the subscriptions could not be changed')
+
+    def _match(self) -> None:
+        """Have exactly the subscriptions that are wanted."""
         wanted = self._wanted
         for topic in [t for t in self._open if t not in wanted]:
             self._drop(topic)
@@ -129,6 +136,12 @@ class Taps:
 
     def _follow_graph(self) -> None:
         """Subscribe where the type was unknown, and again where the offered QoS changed."""
+        try:
+            self._refresh()
+        except Exception:
+            log.exception('the graph could not be followed')
+
+    def _refresh(self) -> None:
         for topic in self._wanted:
             opened = self._open.get(topic)
             if opened is None:
@@ -150,7 +163,6 @@ class Taps:
         except UnknownTypeError as error:
             self._unknown[topic] = str(error)
             return
-        self._unknown.pop(topic, None)
         reliability = _reliability(publishers, kind)
         profile = QoSProfile(
             history=HistoryPolicy.KEEP_LAST,
@@ -167,15 +179,20 @@ class Taps:
             policy = qos_policy_name_from_kind(event.last_policy_kind)
             self._incompatible[topic] = f'the publisher offers another {policy}'
 
-        subscription = self._node.create_subscription(
-            cls,
-            topic,
-            received,
-            profile,
-            raw=True,
-            callback_group=self._group,
-            event_callbacks=SubscriptionEventCallbacks(incompatible_qos=incompatible),
-        )
+        try:
+            subscription = self._node.create_subscription(
+                cls,
+                topic,
+                received,
+                profile,
+                raw=True,
+                callback_group=self._group,
+                event_callbacks=SubscriptionEventCallbacks(incompatible_qos=incompatible),
+            )
+        except Exception as error:  # a middleware may refuse a second type on one topic
+            self._unknown[topic] = f'no subscription as {kind} can be made: {error}'
+            return
+        self._unknown.pop(topic, None)
         self._open[topic] = (subscription, kind, reliability)
 
     def _drop(self, topic: str) -> None:

@@ -108,9 +108,14 @@ def fill(message: Any, arguments: dict[str, str], stamp: Any) -> None:
 class EvaluationWorld(Ears):
     """A fake cell, an evaluator node in this process, and ears."""
 
-    def __init__(self, ros: Any, tmp_path: Path, yaml: str = '', **cell: Any) -> None:
+    def __init__(
+        self, ros: Any, tmp_path: Path, yaml: str = '', *, simulated: bool = False, **cell: Any
+    ) -> None:
         super().__init__(ros)
-        self.cell = ros.adopt(FakeCell(context=ros.context, **cell))
+        self._overrides = [Parameter('use_sim_time', value=simulated)]
+        self.cell = ros.adopt(
+            FakeCell(context=ros.context, parameter_overrides=self._overrides, **cell)
+        )
         ros.spin(self.cell)
         self.config = tmp_path / 'evaluation.yaml'
         self.config.write_text(yaml or cell_yaml())
@@ -125,6 +130,7 @@ class EvaluationWorld(Ears):
             EvaluatorNode(
                 context=ros.context,
                 parameter_overrides=[
+                    *self._overrides,
                     Parameter('config', value=str(self.config)),
                     Parameter('ledger_url', value=self.ledger_url),
                     Parameter('evidence_dir', value=str(self.evidence)),

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy, qos_profile_sensor_data
 from sensor_msgs.msg import Image, JointState
@@ -65,7 +66,8 @@ class FakeCell(Node):
             for camera in cameras
         }
         self._joints = self.create_publisher(JointState, 'joint_states', 10)
-        self.create_timer(1.0 / rate, self._publish)
+        # On the steady clock, so that cameras go on while simulated time stands still.
+        self.create_timer(1.0 / rate, self._publish, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def _publish(self) -> None:
         now = self.get_clock().now().nanoseconds

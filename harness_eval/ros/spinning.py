@@ -1,0 +1,36 @@
+"""Spinning that outlives an exception of a callback.
+
+rclpy's executors let an exception of a callback out of ``spin``, which ends the process. Callbacks
+of ours catch their own; this is for those of rclpy (services, actions, parameters) around them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from rclpy.executors import Executor, ExternalShutdownException, ShutdownException
+
+log = logging.getLogger('harness_eval.node')
+
+
+def spin_on(executor: Executor, on_fault: Callable[[BaseException], None]) -> None:
+    """Spin until the context is shut down.
+
+    Args:
+        executor: The executor.
+        on_fault: Told of every exception that a callback let out.
+
+    Raises:
+        ExternalShutdownException: The context was shut down.
+        KeyboardInterrupt: The process was interrupted.
+    """
+    while True:
+        try:
+            executor.spin()
+            return
+        except (ExternalShutdownException, ShutdownException, KeyboardInterrupt):
+            raise
+        except Exception as error:
+            log.exception('a callback failed; the node goes on')
+            on_fault(error)
