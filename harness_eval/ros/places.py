@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import time
@@ -44,6 +45,25 @@ def default_ledger_url(folder: Path, *, simulated: bool) -> str:
             companion.unlink(missing_ok=True)
     stamp = time.strftime('%Y%m%d-%H%M%S', time.gmtime())
     return f'sqlite:///{folder / f"{_SIMULATED}{stamp}-{os.getpid()}.sqlite3"}'
+
+
+def recorded_ledger(folder: Path) -> Path:
+    """The ledger of a folder that was written last, for those who only read.
+
+    That is the one that stays, or that of a simulation. Without any it is the name of the one
+    that stays.
+    """
+    found = [*folder.glob('ledger.sqlite3'), *folder.glob(f'{_SIMULATED}*.sqlite3')]
+    return max(found, key=_written, default=folder / 'ledger.sqlite3')
+
+
+def _written(ledger: Path) -> float:
+    """Seconds since the epoch of the last write, which goes to the log beside the file."""
+    times = [0.0]
+    for path in (ledger, ledger.with_name(f'{ledger.name}-wal')):
+        with contextlib.suppress(OSError):  # it may be deleted at this very moment
+            times.append(path.stat().st_mtime)
+    return max(times)
 
 
 def default_evidence_dir(folder: Path) -> Path:

@@ -1,0 +1,132 @@
+"""The command ``harness-eval``: one verb a file, and nothing imported before its verb is called.
+
+Exit codes are those of :mod:`harness_eval.cli.exit_codes`. Nothing but a verdict may end with 0,
+1 or 3 where a run is reported; that is why a fault of the command itself and Ctrl-C, which
+Python and the libraries below would let end with 1, are given codes of their own here.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import os
+import sys
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from harness_eval.cli.exit_codes import BROKEN, CLOSED_PIPE, INTERRUPTED_BY_USER, OK
+
+VERBS = {
+    'check-config': 'Check a configuration file; tell each problem with file, line and key.',
+    'wait': 'Wait for the outcome of a run and exit with its code.',
+    'runs': 'List the newest runs on record.',
+    'show': 'Show everything that is on record about a run.',
+    'judge': 'Judge a run again that ended in an error or an abstention.',
+    'interrupt': 'Stop the evaluation of a run, or have it never begin.',
+}
+"""Every verb and what ``--help`` says of it, without importing it."""
+
+
+class _Verbs(TyperGroup):
+    """Imports a verb only when it is called, so that ``--help`` is quick."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        for name, summary in VERBS.items():
+            self.commands[name] = TyperCommand(name, help=summary)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Put the real verb in the place of its summary."""
+        if args and args[0] in VERBS:
+            self.commands[args[0]] = _load(args[0])
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a verb; neither Ctrl-C nor a reader that went away is a failure of a run."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise typer.Exit(INTERRUPTED_BY_USER) from None
+        except BrokenPipeError:
+            from harness_eval.cli.screen import forget_closed_pipes
+
+            forget_closed_pipes()
+            raise typer.Exit(CLOSED_PIPE) from None
+
+
+def _load(name: str) -> Any:
+    function = name.replace('-', '_')
+    verb = getattr(importlib.import_module(f'harness_eval.cli.{function}'), function)
+    single = typer.Typer(add_completion=False, rich_markup_mode=None)
+    single.command(name)(verb)
+    return typer.main.get_command(single)
+
+
+_HELP = """Tell what became of the runs of a robot's tools.
+
+\b
+Exit codes of wait, show and judge:
+  0 success   1 failure   2 bad usage   3 process   4 evaluation error
+  5 abstained   6 interrupted   124 no outcome (in time)
+"""
+
+app = typer.Typer(
+    help=_HELP,
+    cls=_Verbs,
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={'help_option_names': ['-h', '--help']},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from harness_eval import __version__
+
+        typer.echo(f'harness_eval {__version__}')
+        raise typer.Exit(OK)
+
+
+@app.callback()
+def harness_eval(
+    version: Annotated[
+        bool,
+        typer.Option(
+            '--version', help='Print the version.', callback=_print_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    """Take the options that come before the verb."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command.
+
+    Args:
+        arguments: What follows the name of the command; None: those of this process.
+
+    Returns:
+        The exit code.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors='backslashreplace')  # a terminal that knows ASCII alone
+    try:
+        app(arguments, prog_name='harness-eval')
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else OK
+    except KeyboardInterrupt:
+        return INTERRUPTED_BY_USER
+    except Exception as fault:
+        from harness_eval.lines import clean_line
+
+        what = clean_line(f'{type(fault).__name__}: {fault}')
+        typer.echo(f'harness-eval is broken, this says nothing of the run: {what}', err=True)
+        if os.environ.get('HARNESS_EVAL_TRACEBACK'):
+            raise
+        return BROKEN
+    return OK

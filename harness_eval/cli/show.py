@@ -1,0 +1,172 @@
+"""``harness-eval show``: everything that is on record about a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timezone
+from typing import Annotated, Any
+
+import typer
+from rich.console import RenderableType
+from rich.text import Text
+
+from harness_eval.cli.exit_codes import NO_OUTCOME, code_of_state
+from harness_eval.cli.outcome_text import outcome_json, outcome_rows, seconds_or_none
+from harness_eval.cli.records import (
+    DEFAULT_NODE,
+    JsonOption,
+    LedgerOption,
+    NodeOption,
+    reading,
+)
+from harness_eval.cli.screen import fields, plain, print_json, print_screen, refuse, state_text
+from harness_eval.ledger import UpdateRecord
+from harness_eval.runs import Outcome, Run, Segment
+from harness_eval.scene_graph import Op
+
+_NANOSECONDS = 10**9
+_UNKNOWN_STATE = 'UNKNOWN'
+"""Shown for a run of which only proposed updates are on record: it has not ended yet."""
+_FIRST_CREDIBLE_STAMP = 10**9 * _NANOSECONDS
+"""An earlier stamp (before September 2001) is simulated time and no date."""
+
+
+def show(
+    run_id: Annotated[str, typer.Argument(metavar='RUN_ID', help='The run.')],
+    ledger: LedgerOption = None,
+    node: NodeOption = DEFAULT_NODE,
+    as_json: JsonOption = False,
+) -> None:
+    """Show everything on record about a run, and exit with the code of its state.
+
+    Needs neither ROS nor a running node. The code is 124 while the run is being evaluated.
+    """
+    with reading(ledger, node) as reader:
+        run = reader.run(run_id)
+        attempts = reader.attempts(run_id)
+        updates = reader.updates_of(run_id)
+    if run is None and not updates:
+        refuse(f'there is no run {plain(run_id, 80)!r} on record; `harness-eval runs` lists them')
+    state = _UNKNOWN_STATE if run is None else run.state.value
+    if as_json:
+        print_json(_json(run_id, run, state, attempts, updates))
+    else:
+        print_screen(*_parts(run_id, run, state, attempts, updates))
+    raise typer.Exit(NO_OUTCOME if run is None else code_of_state(state))
+
+
+def _parts(
+    run_id: str,
+    run: Run | None,
+    state: str,
+    attempts: Sequence[Outcome],
+    updates: Sequence[UpdateRecord],
+) -> Iterator[RenderableType]:
+    heading: list[tuple[str, RenderableType]] = [
+        ('run', plain(run_id)),
+        ('state', state_text(state, '' if run else ': no completion of this run came')),
+    ]
+    if run is not None and run.tool:
+        heading.append(('tool', plain(run.tool)))
+    elif run is not None:
+        heading.append(('', 'it was interrupted before any completion of it came'))
+    yield fields(heading)
+    for segment in () if run is None else run.segments:
+        number = segment.completion.segment
+        yield Text.assemble('\n', (f'segment {number}', 'bold'), '  ', _state(segment))
+        yield fields(_segment_rows(segment))
+        for outcome in attempts:
+            if outcome.segment == number:
+                yield Text.assemble(
+                    (f'attempt {outcome.attempt}', 'bold'), '  ', state_text(outcome.state.value)
+                )
+                yield fields(outcome_rows(outcome))
+    if updates:
+        yield Text('\nscene graph', style='bold')
+        for record in updates:
+            yield fields(_update_rows(record))
+
+
+def _state(segment: Segment) -> Text:
+    return state_text(segment.state.value)
+
+
+def _segment_rows(segment: Segment) -> Iterator[tuple[str, RenderableType]]:
+    completion = segment.completion
+    for name, value in completion.arguments:
+        yield 'arguments', f'{plain(name)}: {plain(value)}'
+    yield 'ended', _end_text(segment)
+    yield 'case', plain(segment.evidence) or 'no evidence is stored'
+
+
+def _end_text(segment: Segment) -> str:
+    end = segment.t_end
+    if end < _FIRST_CREDIBLE_STAMP:
+        text = f'{end / _NANOSECONDS:.3f} s of simulated time'
+    else:
+        moment = datetime.fromtimestamp(end / _NANOSECONDS, timezone.utc)
+        text = moment.isoformat(sep=' ', timespec='milliseconds')
+    if not segment.completion.stamp:
+        return f'{text} (receipt; the completion had no stamp)'
+    late = (segment.receipt - segment.completion.stamp) / _NANOSECONDS
+    return f'{text} (received {late:.3f} s after its stamp)'
+
+
+def _update_rows(record: UpdateRecord) -> Iterator[tuple[str, RenderableType]]:
+    what = {
+        'released': f'released as revision {record.update.revision}',
+        'rejected': f'rejected: {plain(record.reason)}',
+    }.get(record.state, record.state)
+    origin = ' (on_success)' if record.effect else ''
+    yield 'update', f'{plain(record.update.update_id)}{origin}, {what}'
+    for op in record.update.ops:
+        yield '', f'  {_op_text(op)}'
+
+
+def _op_text(op: Op) -> str:
+    words = [op.kind.value, op.subject, op.predicate, op.object]
+    words += [f'{key}={value}' for key, value in op.attributes]
+    return plain(' '.join(word for word in words if word))
+
+
+def _json(
+    run_id: str,
+    run: Run | None,
+    state: str,
+    attempts: Sequence[Outcome],
+    updates: Sequence[UpdateRecord],
+) -> dict[str, Any]:
+    return {
+        'run_id': run_id,
+        'tool': '' if run is None else run.tool,
+        'state': state,
+        'exit_code': code_of_state(state),
+        'interrupted': run is not None and run.interrupted,
+        'segments': [
+            {
+                'segment': segment.completion.segment,
+                'state': segment.state.value,
+                'arguments': dict(segment.completion.arguments),
+                'stamp': seconds_or_none(segment.completion.stamp),
+                'receipt': seconds_or_none(segment.receipt),
+                'case': segment.evidence,
+                'attempts': [
+                    outcome_json(outcome)
+                    for outcome in attempts
+                    if outcome.segment == segment.completion.segment
+                ],
+            }
+            for segment in (() if run is None else run.segments)
+        ],
+        'updates': [
+            {
+                'update_id': record.update.update_id,
+                'on_success': record.effect,
+                'state': record.state,
+                'reason': record.reason,
+                'revision': record.update.revision or None,
+                'ops': [_op_text(op) for op in record.update.ops],
+            }
+            for record in updates
+        ],
+    }
