@@ -22,12 +22,12 @@ from dataclasses import dataclass
 
 _MAX_PATH_LENGTH = 500
 _NAME = re.compile(r'[A-Za-z_][A-Za-z0-9_]*')
-_SELECTOR = re.compile(r'\[((?:[^\]"]|"(?:[^"\\]|\\.)*")*)\]')
+_SELECTOR = re.compile(r'\[((?:[^\]"]|"(?:[^"\\]|\\.)*")*)\]', re.DOTALL)
 _INDEX = re.compile(r'[+-]?[0-9]{1,9}')
 _SLICE = re.compile(r'([+-]?[0-9]{1,9})?\s*:\s*([+-]?[0-9]{1,9})?')
 _MATCH = re.compile(
     r'([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^"\s](?:[^"]*[^"\s])?))',
-    re.ASCII,
+    re.ASCII | re.DOTALL,
 )
 
 
@@ -66,7 +66,12 @@ class Match:
     def __str__(self) -> str:
         """Give it as it is written in a path."""
         bare = _MATCH.fullmatch(f'{self.key}={self.value}')
-        if ']' not in self.value and bare is not None and bare.group(3) == self.value:
+        if (
+            ']' not in self.value
+            and self.value.isprintable()
+            and bare is not None
+            and bare.group(3) == self.value
+        ):
             return f'[{self.key}={self.value}]'
         escaped = self.value.replace('\\', '\\\\').replace('"', '\\"')
         return f'[{self.key}="{escaped}"]'
@@ -138,7 +143,7 @@ def _parse_selector(text: str, position: int) -> tuple[Selector, int]:
     bracket = _SELECTOR.match(text, position)
     if bracket is None:
         raise ValueError(f'field path {text!r}: the [ at character {position + 1} is not closed')
-    inside = bracket.group(1).strip()
+    inside = bracket.group(1).strip(' ')
     if _INDEX.fullmatch(inside):
         return Index(int(inside)), bracket.end()
     if found := _SLICE.fullmatch(inside):
@@ -148,7 +153,7 @@ def _parse_selector(text: str, position: int) -> tuple[Selector, int]:
         return Slice(start, stop), bracket.end()
     if found := _MATCH.fullmatch(inside):
         key, quoted, bare = found.groups()
-        value = bare if quoted is None else re.sub(r'\\(.)', r'\1', quoted)
+        value = bare if quoted is None else re.sub(r'\\(.)', r'\1', quoted, flags=re.DOTALL)
         return Match(key, value), bracket.end()
     raise ValueError(
         f'field path {text!r}: [{inside}] must be an index [3], a slice [170:190] '
