@@ -93,7 +93,9 @@ class Taps:
         if wanted != self._wanted:
             self._wanted = wanted
             executor = self._node.executor
-            if executor is not None:
+            if executor is None:  # nothing spins yet, so nothing can be in the way
+                self._apply()
+            else:
                 executor.create_task(self._apply)
 
     def close(self) -> None:
