@@ -22,8 +22,8 @@ export PATH=$_home/venv/bin:$PATH
 . "$_home/install/local_setup.bash"
 
 # One colour picture is larger than the shared memory that Fast DDS takes by default; see the file.
-if [ -e "$_root/config/fastdds_large_images.xml" ]; then
-  export FASTDDS_DEFAULT_PROFILES_FILE=${FASTDDS_DEFAULT_PROFILES_FILE:-$_root/config/fastdds_large_images.xml}
+if [ -e "$_root/config/fastdds.xml" ]; then
+  export FASTDDS_DEFAULT_PROFILES_FILE=${FASTDDS_DEFAULT_PROFILES_FILE:-$_root/config/fastdds.xml}
 fi
 # Render without a screen.
 export MUJOCO_GL=${MUJOCO_GL:-egl}
