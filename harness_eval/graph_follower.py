@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from harness_eval.scene_graph import MAX_REVISION, SceneGraph, Update
+from harness_eval.scene_graph import SceneGraph, Update
 
 MAX_BUFFERED = 4000
 """Updates kept while something is missing before them; the server has what is dropped."""
@@ -257,7 +257,6 @@ class GraphFollower:
         asked_of_it = question.graph_id == answer.graph_id
         if asked_of_it and answer.last_revision < question.after_revision:
             self.counters.rollbacks += 1
-            self._forget(answer.graph_id, MAX_REVISION)
             self._begin(answer.graph_id)
             return True
         return False
@@ -285,17 +284,11 @@ class GraphFollower:
             graph.apply(update)
             applied += 1
         self.counters.applied += applied
-        self._forget(graph.graph_id, graph.revision)
         ahead = any(graph_id == graph.graph_id for graph_id, _ in self._buffer)
         if self._gap and not ahead and graph.revision >= self._newest:
             self.counters.gaps_healed += 1
             self._gap = False
         return applied > 0
-
-    def _forget(self, graph_id: str, until: int) -> None:
-        """Drop the waiting updates of a graph up to a revision."""
-        for key in [key for key in self._buffer if key[0] == graph_id and key[1] <= until]:
-            del self._buffer[key]
 
     def _ask_at(self, now: float) -> None:
         self._not_before = now

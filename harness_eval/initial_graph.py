@@ -19,6 +19,10 @@ MAX_CHARACTERS = 4 * 1024 * 1024
 """Most characters of a file; a longer one is refused before it is parsed."""
 
 
+MAX_DEPTH = 8
+"""Most collections inside each other; an edge with attributes needs four."""
+
+
 class InitialGraphError(HarnessEvalError):
     """The file of the initial graph cannot be used."""
 
@@ -41,11 +45,7 @@ def read_initial_graph(text: str, name: str) -> tuple[Op, ...]:
             f'{name}: {len(text)} characters, at most {MAX_CHARACTERS} are allowed'
         )
     try:
-        # An alias can make a small file huge.
-        for event in yaml.parse(text, Loader=yaml.BaseLoader):
-            if isinstance(event, yaml.AliasEvent):
-                line = event.start_mark.line + 1 if event.start_mark else 0
-                raise InitialGraphError(f'{name}:{line}: aliases are not allowed')
+        _refuse_what_costs_much(text, name)
         # The base loader guesses no types: every scalar stays the text that was written.
         return _Reader(name).graph(yaml.compose(text, Loader=yaml.BaseLoader))
     except yaml.MarkedYAMLError as error:
@@ -53,8 +53,21 @@ def read_initial_graph(text: str, name: str) -> tuple[Op, ...]:
         raise InitialGraphError(f'{name}:{line}: {error.problem}') from None
     except yaml.YAMLError as error:
         raise InitialGraphError(f'{name}: not YAML: {error}') from None
-    except RecursionError:
-        raise InitialGraphError(f'{name}: nested too deeply') from None
+
+
+def _refuse_what_costs_much(text: str, name: str) -> None:
+    """Refuse aliases, which can make a small file huge, and nesting, whose cost is quadratic."""
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.BaseLoader):
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        line = event.start_mark.line + 1 if event.start_mark else 0
+        if isinstance(event, yaml.AliasEvent):
+            raise InitialGraphError(f'{name}:{line}: aliases are not allowed')
+        if depth > MAX_DEPTH:
+            raise InitialGraphError(
+                f'{name}:{line}: nested too deeply, at most {MAX_DEPTH} levels'
+            )
 
 
 class _Reader:

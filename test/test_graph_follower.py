@@ -239,6 +239,25 @@ def test_an_unreadable_update_is_asked_for_again() -> None:
     assert follower.counters.gaps_healed == 1
 
 
+def test_an_unreadable_update_of_another_graph_makes_the_server_say_which_one_is_present() -> None:
+    follower = followed(Server(released=2), resync_period=0.0)
+    follower.note_unreadable('h', 1)
+    new = Server('h', released=1)
+    new.settle(follower)
+    assert is_level_with(follower, new)
+
+
+def test_an_answer_that_holds_more_than_was_asked_for_does_no_harm() -> None:
+    follower = followed(Server(released=2))
+    follower.server_appeared(1.0)
+    question = follower.next_question(1.0)
+    assert question is not None
+    extra = (*updates(1, 2, 3), *updates(3, 4, graph_id='h'))
+    assert follower.answer(question, Answer('g', 3, extra), 1.0)
+    assert is_level_with(follower, Server(released=3))
+    assert follower.level
+
+
 @pytest.mark.parametrize(('graph_id', 'revision'), [('', 1), ('g', 0), ('', 0)])
 def test_an_update_that_was_never_released_is_refused(graph_id: str, revision: int) -> None:
     for follower in (GraphFollower(SceneGraph()), followed(Server(released=2))):
@@ -315,6 +334,8 @@ def test_what_waits_is_bounded_and_still_heals() -> None:
         follower.offer(update(revision))
     assert follower.buffered == MAX_BUFFERED
     assert follower.counters.dropped == 10
+    assert follower.offer(update(1))
+    assert follower.graph.revision == MAX_BUFFERED + 1
     server.released = MAX_BUFFERED + 11
     server.settle(follower)
     assert is_level_with(follower, server)

@@ -56,7 +56,7 @@ def test_an_empty_file_is_an_empty_graph(text: str) -> None:
         ('nodes: {a: {}', 'cell.yaml:1: '),
         ('nodes: {}\n---\nnodes: {}', 'cell.yaml:2: '),
         ('nodes: \0', 'cell.yaml: not YAML'),
-        ('[' * 10_000 + ']' * 10_000, 'cell.yaml: nested too deeply'),
+        ('[' * 10_000 + ']' * 10_000, 'cell.yaml:1: nested too deeply'),
         ('#' * (MAX_CHARACTERS + 1), 'characters, at most'),
     ],
 )
