@@ -39,6 +39,7 @@ class Board:
     """
 
     def __init__(self, console: Console | None = None) -> None:
+        """Begin with an empty table."""
         self._console = console or Console()
         self._lock = threading.Lock()
         self._rows: list[Row] = []
@@ -55,6 +56,7 @@ class Board:
             )
 
     def __enter__(self) -> Board:
+        """Begin to draw."""
         if self._live is not None:
             self._live.start()
         return self
@@ -65,6 +67,7 @@ class Board:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        """Draw for the last time."""
         if self._live is not None:
             with self._lock:
                 self._current = None

@@ -72,6 +72,7 @@ class Cameras:
     """
 
     def __init__(self, cell: Cell, seed: int = 0) -> None:
+        """Make the OpenGL contexts, in the thread that will use them."""
         self._cell = cell
         self._rng = np.random.default_rng(seed)
         self._options = mujoco.MjvOption()

@@ -52,7 +52,7 @@ def _frame(camera: str) -> str:
     return f'cell_{camera}_optical_frame'
 
 
-class CellNode(Node):  # type: ignore[misc]
+class CellNode(Node):
     """Publishes what the cell senses.
 
     Args:
@@ -64,6 +64,7 @@ class CellNode(Node):  # type: ignore[misc]
     """
 
     def __init__(self, seed: int = 0, **options: Any) -> None:
+        """Declare the parameters and make the publishers; the cell is not alive yet."""
         super().__init__('demo_cell', **options)
         seed = self._parameter('seed', seed, 'Seed of the cell, its noise and its faults')
         speed = self._parameter('speed', Pace.speed, 'Simulated seconds in one while a tool moves')
@@ -84,9 +85,7 @@ class CellNode(Node):  # type: ignore[misc]
         }
         self._lenses = {camera: _camera_info(camera) for camera in CAMERAS}
         self._joints = self.create_publisher(JointState, 'joint_states', 10)
-        self._clock_publisher = (
-            self.create_publisher(Clock, '/clock', 10) if simulated else None
-        )
+        self._clock_publisher = self.create_publisher(Clock, '/clock', 10) if simulated else None
         self._clock_due = 0
         ros_clock = self.get_clock()
         self.live = LiveCell(
@@ -121,7 +120,7 @@ class CellNode(Node):  # type: ignore[misc]
         message.step = 3 * message.width
         # Anything but an array of the right type is checked element by element, which is slow.
         data = array('B')
-        data.frombytes(memoryview(picture).cast('B'))
+        data.frombytes(picture.tobytes())
         message.data = data
         info = self._lenses[camera]
         _set_stamp(info.header, stamp)

@@ -1,4 +1,4 @@
-"""A ROS domain of our own, so that the demo and other robots on the machine do not hear each other."""
+"""A ROS domain of our own: the demo and the robots of the machine must not hear each other."""
 
 from __future__ import annotations
 

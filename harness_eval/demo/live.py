@@ -88,8 +88,9 @@ class LiveCell:
         sink: Sink,
         now: Callable[[], int] | None,
         seed: int = 0,
-        pace: Pace = Pace(),  # noqa: B008 - frozen
+        pace: Pace = Pace(),
     ) -> None:
+        """Prepare the thread; nothing is built before :meth:`start`."""
         self._sink = sink
         self._now = now
         self._seed = seed

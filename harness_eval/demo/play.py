@@ -10,6 +10,7 @@ Threads: the main thread plays, the executor's thread hears, the cell has one of
 from __future__ import annotations
 
 import argparse
+import contextlib
 import queue
 import sys
 import threading
@@ -65,6 +66,7 @@ class Ears:
     """
 
     def __init__(self, node: Node, pictures: Path) -> None:
+        """Subscribe."""
         self._folder = pictures
         self._outcomes: queue.SimpleQueue[tuple[float, Outcome]] = queue.SimpleQueue()
         self._heard: dict[tuple[str, int], tuple[float, Outcome]] = {}
@@ -115,9 +117,7 @@ class Ears:
     def wait_for_pictures(self) -> None:
         """Wait a little for evidence pictures that are still on their way."""
         with self._changed:
-            self._changed.wait_for(
-                lambda: self._saved >= self._names.keys(), _PICTURE_TIMEOUT
-            )
+            self._changed.wait_for(lambda: self._saved >= self._names.keys(), _PICTURE_TIMEOUT)
 
     def _on_outcome(self, message: Any) -> None:
         self._outcomes.put((time.monotonic(), outcome_of_message(message)))
@@ -148,17 +148,14 @@ class Player:
         client: Reports ends and waits for outcomes.
         ears: What is heard.
         board: Where it is shown.
-        seed: Of the errors of the tools.
     """
 
-    def __init__(
-        self, cell: LiveCell, client: EvaluationClient, ears: Ears, board: Board, seed: int
-    ) -> None:
+    def __init__(self, cell: LiveCell, client: EvaluationClient, ears: Ears, board: Board) -> None:
+        """Begin a session with run ids of its own."""
         self._cell = cell
         self._client = client
         self._ears = ears
         self._board = board
-        self._seed = seed
         # Run ids are never used twice, not even by the next demo on the same ledger.
         self._session = uuid.uuid4().hex[:6]
         self.rows: list[Row] = []
@@ -262,7 +259,7 @@ def play(output: Path, seed: int) -> int:
                 f'{_SERVER_TIMEOUT:g} s; `python -m harness_eval.demo.run` starts one'
             )
         with Board() as board:
-            player = Player(cell_node.live, client, ears, board, seed)
+            player = Player(cell_node.live, client, ears, board)
             for number, step in enumerate(SCENARIO, start=1):
                 player.play(number, step)
         graph = player.graph_end()
@@ -280,10 +277,8 @@ def play(output: Path, seed: int) -> int:
 
 
 def _spin(executor: SingleThreadedExecutor) -> None:
-    try:
+    with contextlib.suppress(ExternalShutdownException):
         executor.spin()
-    except ExternalShutdownException:
-        pass
 
 
 def _conclude(board: Board, rows: list[Row], graph: GraphEnd, path: Path) -> int:
@@ -317,7 +312,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return play(known.output, known.seed)
     except DemoError as error:
-        print(f'demo: {error}', file=sys.stderr)
+        sys.stderr.write(f'demo: {error}\n')
         return EXIT_NOT_PLAYED
     except KeyboardInterrupt:
         return EXIT_NOT_PLAYED

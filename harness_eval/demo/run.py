@@ -39,21 +39,31 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument('--output', type=Path, default=Path('demo-output'))
     parser.add_argument('--seed', type=int, default=0)
     parser.add_argument(
-        '--domain', type=int, help='ROS domain to use; default: ROS_DOMAIN_ID if set, else a free one'
+        '--domain', type=int, help='ROS domain to use; default: one that nobody is on'
+    )
+    parser.add_argument(
+        '--sim-time', action='store_true', help='let the cell publish /clock and live by it'
     )
     options = parser.parse_args(arguments)
     output = options.output.resolve()
-    # A terminated demo must still end what it started.
-    signal.signal(signal.SIGTERM, _interrupted)
+    # A demo that is told to end must still end what it started.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupted)
     try:
         with _domain(options.domain) as domain:
-            print(f'demo: ROS_DOMAIN_ID={domain}, output in {options.output}', flush=True)
-            return _demo(output, options.seed, _environment(os.environ, domain))
+            _say(f'ROS_DOMAIN_ID={domain}, output in {options.output}')
+            environment = _environment(os.environ, domain)
+            return _demo(output, options.seed, options.sim_time, environment)
     except KeyboardInterrupt:
         return EXIT_NOT_PLAYED
     except (OSError, RuntimeError) as error:
-        print(f'demo: {error}', file=sys.stderr)
+        _say(str(error))
         return EXIT_NOT_PLAYED
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f'demo: {text}\n')
+    sys.stderr.flush()
 
 
 def _interrupted(signum: int, frame: object) -> None:
@@ -62,8 +72,7 @@ def _interrupted(signum: int, frame: object) -> None:
 
 @contextlib.contextmanager
 def _domain(asked: int | None) -> Iterator[int]:
-    if asked is None and os.environ.get('ROS_DOMAIN_ID', '').isdecimal():
-        asked = int(os.environ['ROS_DOMAIN_ID'])
+    # ROS_DOMAIN_ID is left alone: a robot may be on it, and the cell publishes joint_states.
     if asked is not None:
         yield asked
         return
@@ -104,39 +113,36 @@ def _environment(base: Mapping[str, str], domain: int) -> dict[str, str]:
     return environment
 
 
-def _demo(output: Path, seed: int, environment: Mapping[str, str]) -> int:
+def _demo(output: Path, seed: int, sim_time: bool, environment: Mapping[str, str]) -> int:
     output.mkdir(parents=True, exist_ok=True)
     record = output / 'record'
     shutil.rmtree(record, ignore_errors=True)
     record.mkdir()
+    clock = {'use_sim_time': 'true'} if sim_time else {}
+    judging = {
+        'config': shared_file('demo.yaml'),
+        'autostart': 'true',
+        'ledger_url': f'sqlite:///{record / "ledger.sqlite3"}',
+        'evidence_dir': record / 'cases',
+    }
+    playing = {**clock, 'publish_clock': 'true'} if sim_time else {}
+    commands: Mapping[str, list[str]] = {
+        'evaluator': ['harness_eval.ros.evaluator_node', *_parameters({**judging, **clock})],
+        'scene_graph': ['harness_eval.ros.scene_graph_node', *_parameters(clock)],
+    }
+    play = ['harness_eval.demo.play', '--output', str(output), '--seed', str(seed)]
     with contextlib.ExitStack() as stack:
-        evaluator = stack.enter_context(
-            _process(
-                'harness_eval.ros.evaluator_node',
-                [
-                    *('--ros-args', '-p', f'config:={shared_file("demo.yaml")}'),
-                    *('-p', 'autostart:=true'),
-                    *('-p', f'ledger_url:=sqlite:///{record / "ledger.sqlite3"}'),
-                    *('-p', f'evidence_dir:={record / "cases"}'),
-                ],
-                environment,
-                output / 'evaluator.log',
-            )
-        )
-        graph = stack.enter_context(
-            _process(
-                'harness_eval.ros.scene_graph_node', [], environment, output / 'scene_graph.log'
-            )
-        )
-        player = stack.enter_context(
-            _process(
-                'harness_eval.demo.play',
-                ['--output', str(output), '--seed', str(seed)],
-                environment,
-                None,
-            )
-        )
-        return _wait(player, {'evaluator': evaluator, 'scene_graph': graph}, output)
+        nodes = {
+            name: stack.enter_context(_process(command, environment, output / f'{name}.log'))
+            for name, command in commands.items()
+        }
+        player = stack.enter_context(_process([*play, *_parameters(playing)], environment, None))
+        return _wait(player, nodes, output)
+
+
+def _parameters(values: Mapping[str, object]) -> list[str]:
+    pairs = [word for name, value in values.items() for word in ('-p', f'{name}:={value}')]
+    return ['--ros-args', *pairs] if pairs else []
 
 
 def _wait(
@@ -146,14 +152,13 @@ def _wait(
     while player.poll() is None:
         for name, node in nodes.items():
             if node.poll() is not None:
-                print(
-                    f'demo: the {name} node ended with exit code {node.returncode}; the end of '
-                    f'{name}.log says:\n{_tail(output / f"{name}.log")}',
-                    file=sys.stderr,
+                _say(
+                    f'the {name} node ended with exit code {node.returncode}; the end of '
+                    f'{name}.log says:\n{_tail(output / f"{name}.log")}'
                 )
                 return EXIT_NOT_PLAYED
         if time.monotonic() > deadline:
-            print(f'demo: not over after {_LONGEST:g} s, stopped', file=sys.stderr)
+            _say(f'not over after {_LONGEST:g} s, stopped')
             return EXIT_TIMEOUT
         time.sleep(_POLL)
     return player.returncode
@@ -165,13 +170,13 @@ def _tail(path: Path, lines: int = 15) -> str:
 
 @contextlib.contextmanager
 def _process(
-    module: str, arguments: Sequence[str], environment: Mapping[str, str], log: Path | None
+    command: Sequence[str], environment: Mapping[str, str], log: Path | None
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Run a module in a process of its own; SIGINT, then SIGKILL, when the block ends."""
     with contextlib.ExitStack() as stack:
         sink = None if log is None else stack.enter_context(log.open('wb'))
         process = subprocess.Popen(
-            [sys.executable, '-m', module, *arguments],
+            [sys.executable, '-m', *command],
             env=dict(environment),
             stdout=sink,
             stderr=None if sink is None else subprocess.STDOUT,

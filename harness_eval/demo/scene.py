@@ -239,9 +239,7 @@ def _surroundings() -> str:
 
 
 def _gantry() -> str:
-    camera = _camera(
-        'wrist', at.WRIST_CAMERA_AT, at.WRIST_CAMERA_LOOKS_AT, at.WRIST_CAMERA_FOVY
-    )
+    camera = _camera('wrist', at.WRIST_CAMERA_AT, at.WRIST_CAMERA_LOOKS_AT, at.WRIST_CAMERA_FOVY)
     ranges = {axis: _text(limits) for axis, limits in at.GANTRY_RANGE.items()}
     return f"""
     <body name="bridge" gravcomp="1">
@@ -367,9 +365,7 @@ def _tray() -> str:
     </body>"""
 
 
-def _walls(
-    half: float, hole: float, height: float, material: str, name: str = ''
-) -> str:
+def _walls(half: float, hole: float, height: float, material: str, name: str = '') -> str:
     """A block with a square hole through it, as four boxes."""
     thick = (half - hole) / 2
     middle = (half + hole) / 2
@@ -465,5 +461,5 @@ def _things_of_faults() -> str:
         pos="0 0 {at.CHIP_HEIGHT / 2}" material="brass"/>
     </body>
     <body name="occluder" pos="{_text(at.PARKED)}">
-      <geom class="seen" type="box" size="0.17 0.004 0.15" material="cardboard"/>
+      <geom class="seen" type="box" size="0.11 0.004 0.095" material="cardboard"/>
     </body>"""

@@ -5,6 +5,7 @@ MuJoCo reads them as text in the model, so the repository holds no mesh files.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -56,7 +57,7 @@ def loft(name: str, sections: Sequence[Section]) -> str:
     vertices: list[Floats] = []
     faces: list[tuple[int, int, int]] = []
     count = 0
-    for lower, upper in zip(rings[:-1], rings[1:]):
+    for lower, upper in itertools.pairwise(rings):
         vertices += [lower, upper]
         for i in range(_ROUND_STEPS):
             j = (i + 1) % _ROUND_STEPS
@@ -89,7 +90,8 @@ def _normals(points: Floats, faces: Sequence[tuple[int, int, int]]) -> Floats:
     for k in range(3):
         np.add.at(normals, corners[:, k], area)
     length = np.linalg.norm(normals, axis=1, keepdims=True)
-    return normals / np.maximum(length, 1e-12)
+    unit: Floats = normals / np.maximum(length, 1e-12)
+    return unit
 
 
 def tag(name: str, edge: float) -> str:

@@ -57,9 +57,9 @@ class Row:
 
     @property
     def spread(self) -> float | None:
-        """Seconds between the first and the last stamp that was used; None without a verdict."""
+        """Seconds between the first and the last stamp that was used; None if none was."""
         outcome = self.outcome
-        if outcome.verdict is None:
+        if not outcome.observed_from:
             return None
         return (outcome.observed_to - outcome.observed_from) / 1e9
 
@@ -110,7 +110,7 @@ class GraphEnd:
     truth: frozenset[Relation]
 
     def agrees(self, rows: Iterable[Row]) -> bool:
-        """Whether it says what is so, and was changed once for each success and by nothing else."""
+        """Whether it says what is so, and was changed once by each success and by nothing else."""
         successes = sum(row.answer == Status.SUCCESS.value for row in rows)
         return self.relations == self.truth and self.revision == successes
 

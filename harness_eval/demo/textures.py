@@ -6,6 +6,8 @@ handed to MuJoCo as PNG bytes.
 
 from __future__ import annotations
 
+from typing import Any
+
 import cv2
 import numpy as np
 import numpy.typing as npt
@@ -61,7 +63,7 @@ def wood(rng: np.random.Generator) -> Picture:
     seam = np.abs((rows * plank_count) % 1.0 - 0.5) > 0.492
     value = np.where(seam, value - 38, value)
     base = np.array([205.0, 176.0, 138.0])
-    return np.clip(base + value[:, :, None] * np.array([1.0, 0.95, 0.85]), 0, 255).astype(np.uint8)
+    return _picture(base + value[:, :, None] * np.array([1.0, 0.95, 0.85]))
 
 
 def brushed_metal(rng: np.random.Generator) -> Picture:
@@ -70,9 +72,8 @@ def brushed_metal(rng: np.random.Generator) -> Picture:
     streaks = cv2.GaussianBlur(
         rng.normal(0, 26, (size, size)).astype(np.float32), (0, 0), sigmaX=40, sigmaY=0.7
     )
-    streaks *= 7.0 / max(float(streaks.std()), 1e-6)
-    value = 186.0 + streaks
-    return np.clip(value[:, :, None] + np.array([-2.0, 0.0, 4.0]), 0, 255).astype(np.uint8)
+    value = 186.0 + streaks * (7.0 / max(float(streaks.std()), 1e-6))
+    return _picture(value[:, :, None] + np.array([-2.0, 0.0, 4.0]))
 
 
 def cardboard(rng: np.random.Generator) -> Picture:
@@ -84,7 +85,11 @@ def cardboard(rng: np.random.Generator) -> Picture:
         rng.normal(0, 30, (size, size)).astype(np.float32), (0, 0), sigmaX=3, sigmaY=1
     )
     base = np.array([176.0, 139.0, 98.0])
-    return np.clip(base + (flute + fibres)[:, :, None], 0, 255).astype(np.uint8)
+    return _picture(base + (flute + fibres)[:, :, None])
+
+
+def _picture(values: npt.NDArray[Any]) -> Picture:
+    return np.asarray(np.clip(values, 0, 255), dtype=np.uint8)
 
 
 def png(picture: Picture) -> bytes:
