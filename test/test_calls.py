@@ -21,6 +21,7 @@ from harness_eval.contract import (
     Answer,
     CaptureError,
     DecodeError,
+    EvaluationError,
     EvaluationRequest,
     EvaluatorError,
     Status,
@@ -149,11 +150,13 @@ def test_a_judge_without_end_of_recursion_is_an_error() -> None:
 
 
 def test_an_exception_that_cannot_be_written_is_an_error() -> None:
-    class Unspeakable(Exception):
+    class UnspeakableError(Exception):
         def __str__(self) -> str:
             raise RuntimeError
 
-    assert fault(_raise(Unspeakable())).message == 'Unspeakable: (its text cannot be read)'
+    assert (
+        fault(_raise(UnspeakableError())).message == 'UnspeakableError: (its text cannot be read)'
+    )
 
 
 def test_a_long_exception_text_is_one_line_of_at_most_500_characters() -> None:
@@ -178,10 +181,13 @@ def test_an_evaluation_error_passes_and_names_the_evaluator() -> None:
 
 
 @pytest.mark.parametrize('family', [Abstention, DecodeError])
-def test_an_abstention_and_a_decode_error_stay_what_they_are(family: type[Exception]) -> None:
-    outcome = answer(calls_of(Judge(_raise(family('too_dark', 'nothing seen')))))  # type: ignore[call-arg]
+def test_an_abstention_and_a_decode_error_stay_what_they_are(
+    family: type[EvaluationError],
+) -> None:
+    outcome = answer(calls_of(Judge(_raise(family('too_dark', 'nothing seen')))))
     assert type(outcome) is family
-    assert outcome.evaluator == 'test:judge'  # type: ignore[union-attr]
+    assert isinstance(outcome, EvaluationError)
+    assert outcome.evaluator == 'test:judge'
 
 
 def test_a_judge_cannot_raise_an_error_of_the_capture() -> None:
@@ -407,8 +413,12 @@ def test_a_system_with_a_thread_too_few_is_an_error(monkeypatch: pytest.MonkeyPa
 def test_every_one_of_many_calls_is_answered_once() -> None:
     calls = calls_of(Judge(lambda request: True))
     done: Queue[int] = Queue()
+
+    def tell(number: int) -> Callable[[Outcome], None]:
+        return lambda outcome: done.put(number)
+
     for number in range(200):
-        calls.call(make_request(), lambda outcome, number=number: done.put(number))
+        calls.call(make_request(), tell(number))
     assert sorted(done.get(timeout=PATIENCE) for _ in range(200)) == list(range(200))
     wait_until(lambda: calls.health().running == 0)
     assert done.empty()

@@ -218,10 +218,10 @@ def test_a_failure_reason_is_bounded_and_clean() -> None:
 @pytest.mark.parametrize(
     'fields',
     [{'evidence': 'one string'}, {'evidence': (1,)}, {'evidence': None}, {'score': '0.9'},
-     {'score': True}, {'score': float('nan')}, {'score': 1.5}, {'cost': float('inf')}, {'cost': -1},
-     {'cost': 'free'}, {'route': None}, {'report': 'text'}, {'report': {'x': float('nan')}},
-     {'report': {'x': object()}}, {'report': {'x': 'y' * 300_000}}, {'report': {'x': '\ud800'}},
-     {'failure_reason': 'why'}, {'status': 'success'}],
+     {'score': True}, {'score': float('nan')}, {'score': 1.5}, {'cost': float('inf')},
+     {'cost': -1}, {'cost': 'free'}, {'route': None}, {'report': 'text'},
+     {'report': {'x': float('nan')}}, {'report': {'x': object()}}, {'report': {'x': 'y' * 300_000}},
+     {'report': {'x': '\ud800'}}, {'failure_reason': 'why'}, {'status': 'success'}],
 )  # fmt: skip
 def test_a_verdict_with_a_malformed_field_is_an_error(fields: dict[str, Any]) -> None:
     answer = Verdict(Status.SUCCESS)
@@ -268,8 +268,7 @@ def test_a_score_is_success_exactly_at_or_above_the_outcome_threshold(
         assert valid
         assert not segment
         assert thresholds.failure <= max(score, 0.0) < outcome
-    except EvaluatorError as error:
-        assert error.kind == 'score_out_of_range'
+    except EvaluatorError:
         assert not valid
     else:
         assert valid

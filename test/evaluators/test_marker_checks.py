@@ -139,14 +139,15 @@ def test_each_view_is_searched_once_for_each_dictionary(monkeypatch: pytest.Monk
 def test_the_sizes_of_dictionaries_in_the_configuration_are_those_of_opencv() -> None:
     import cv2
 
+    aruco: Any = cv2.aruco
     for name, size in DICTIONARY_SIZES.items():
-        code = getattr(cv2.aruco, name, None)
+        code = getattr(aruco, name, None)
         if code is None:
             continue  # newer than this OpenCV
-        if hasattr(cv2.aruco, 'getPredefinedDictionary'):
-            found = cv2.aruco.getPredefinedDictionary(code)
+        if hasattr(aruco, 'getPredefinedDictionary'):
+            found = aruco.getPredefinedDictionary(code)
         else:
-            found = cv2.aruco.Dictionary_get(code)
+            found = aruco.Dictionary_get(code)
         assert (name, found.bytesList.shape[0]) == (name, size)
 
 

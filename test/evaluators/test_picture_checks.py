@@ -87,7 +87,7 @@ def test_the_share_of_a_colour_is_measured_exactly() -> None:
 def test_only_the_region_counts() -> None:
     picture = plain(GREY)
     picture[:, :160] = BLUE
-    settings = {'lower': [110, 100, 100], 'upper': [130, 255, 255]}
+    settings: dict[str, Any] = {'lower': [110, 100, 100], 'upper': [130, 255, 255]}
     left = run('color', picture, region=[0.0, 0.0, 0.5, 1.0], coverage=[1.0, 1.0], **settings)
     right = run('color', picture, region=[0.5, 0.0, 1.0, 1.0], coverage=[0.0, 0.0], **settings)
     assert left.holds
@@ -185,7 +185,11 @@ def test_change_agrees_with_an_independent_computation(
 def test_only_the_region_is_compared() -> None:
     before, now = plain(GREY), plain(GREY)
     now[:, :160] = 255
-    right = {'region': [0.5, 0.0, 1.0, 1.0], 'reference': 'goal', 'fraction': [0.0, 0.0]}
+    right: dict[str, Any] = {
+        'region': [0.5, 0.0, 1.0, 1.0],
+        'reference': 'goal',
+        'fraction': [0.0, 0.0],
+    }
     assert run('change', now, before, **right).holds
 
 

@@ -50,7 +50,8 @@ def test_a_function_is_called_with_the_request_and_the_options(write_plugin: Wri
     name = write_plugin('def grade(request, *, gain):\n    return (request, gain)\n')
     request = make_request()
     judge = plugin(f'{name}:grade', gain=2.0)
-    assert judge.evaluate(request) == (request, 2.0)
+    answer: Any = judge.evaluate(request)
+    assert answer == (request, 2.0)
     assert judge.ref == f'plugin:{name}:grade'
 
 

@@ -33,7 +33,8 @@ def make_view(
     def decode() -> Image:
         if isinstance(picture, Exception):
             raise picture
-        return picture.copy()
+        copied: Image = picture.copy()
+        return copied
 
     return View(
         name=name,
@@ -109,12 +110,13 @@ def marker_picture(dictionary: str, number: int, side: int) -> Image:
     """A marker of OpenCV's, ``side x side uint8``, with whichever function this version has."""
     import cv2
 
-    code = getattr(cv2.aruco, dictionary)
-    if hasattr(cv2.aruco, 'generateImageMarker'):
-        found = cv2.aruco.getPredefinedDictionary(code)
-        made: Image = cv2.aruco.generateImageMarker(found, number, side)
+    aruco: Any = cv2.aruco
+    code = getattr(aruco, dictionary)
+    if hasattr(aruco, 'generateImageMarker'):
+        found = aruco.getPredefinedDictionary(code)
+        made: Image = aruco.generateImageMarker(found, number, side)
     else:
-        made = cv2.aruco.drawMarker(cv2.aruco.Dictionary_get(code), number, side)
+        made = aruco.drawMarker(aruco.Dictionary_get(code), number, side)
     return made
 
 
