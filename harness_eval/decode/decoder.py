@@ -18,6 +18,12 @@ RAW_IMAGE = 'sensor_msgs/msg/Image'
 COMPRESSED_IMAGE = 'sensor_msgs/msg/CompressedImage'
 CAMERA_INFO = 'sensor_msgs/msg/CameraInfo'
 
+_PADDING = 3
+"""Most bytes that pad a message to a multiple of four."""
+
+_RESERVED = 8
+"""Most bytes that rmw_fastrtps reserves, and never writes, for each sequence that is empty."""
+
 
 class Decoder:
     """Decodes messages of any type from their CDR bytes, without ROS.
@@ -63,11 +69,17 @@ class Decoder:
         """
         name = normalized(type_name)
         store = self._types.store(name)
+        order = header.CdrReader(data, name).order
         # A view, so that slicing the bytes copies none of a picture.
-        view = memoryview(data)
-        header.CdrReader(data, name)
+        stream = memoryview(data)[header.ENCAPSULATION :]
         try:
-            return store.deserialize_cdr(view, name)
+            definition = store.get_msgdef(name)
+            read = definition.deserialize_cdr_le if order == '<' else definition.deserialize_cdr_be
+            message, end = read(stream, 0, definition.cls, store)
+            spare = len(stream) - end
+            if spare > _PADDING and spare > _PADDING + _RESERVED * fields.empty_sequences(message):
+                raise ValueError(f'{spare} bytes are left over')
+            return message
         # The reader is generated code over untrusted bytes: whatever it raises means the same.
         except Exception as error:
             raise DecodeError(
@@ -81,8 +93,7 @@ class Decoder:
 
         Args:
             type_name: Type of the message.
-            message: An object with the fields of the type: what :meth:`message` gives, one made
-                with :meth:`new`, or a message of rclpy.
+            message: What :meth:`message` gives or :meth:`new` makes.
 
         Raises:
             DecodeError: ``unknown_type``, ``bad_definition``, ``unserializable_message``.

@@ -273,6 +273,17 @@ def nanoseconds(sec: int, nanosec: int, where: str) -> int:
     return sec * _NANOSECONDS + nanosec
 
 
+def empty_sequences(message: Any) -> int:
+    """Count the sequences of a decoded message, and of what is in it, that hold nothing."""
+    if isinstance(message, (list, np.ndarray)):
+        if not len(message):
+            return 1
+        return sum(map(empty_sequences, message)) if isinstance(message, list) else 0
+    if not is_dataclass(message):
+        return 0
+    return sum(empty_sequences(getattr(message, name)) for name in _members(message))
+
+
 def _members(message: Any) -> list[str]:
     # The type store keeps constants and the type's name as fields too; only they have defaults.
     return [field.name for field in fields(message) if field.default is MISSING]

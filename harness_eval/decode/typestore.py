@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -51,10 +52,13 @@ class MessageTypes:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> MessageTypes:
-        """Search where the environment of a sourced ROS 2 says (``AMENT_PREFIX_PATH``)."""
-        prefixes = environment.get('AMENT_PREFIX_PATH', '').split(os.pathsep)
+        """Search where a sourced ROS 2 says (``AMENT_PREFIX_PATH``), then beside Python.
+
+        The wheels of ROS 2 leave their definitions beside Python and name no prefix.
+        """
+        named = environment.get('AMENT_PREFIX_PATH', '').split(os.pathsep)
         return cls(
-            tuple(Path(prefix) for prefix in prefixes if prefix),
+            tuple(Path(prefix) for prefix in (*named, sys.prefix) if prefix),
             environment.get('ROS_DISTRO') or DEFAULT_DISTRO,
         )
 
