@@ -13,6 +13,7 @@ from harness_eval.config.models import Config, ToolSettings
 from harness_eval.config.placeholders import fill_placeholders
 from harness_eval.contract import (
     DecodeError,
+    EvaluationError,
     EvaluationRequest,
     Image,
     Observation,
@@ -74,7 +75,13 @@ class Requests:
             EvaluationError: An argument that the tool needs is missing or too long.
         """
         tool = self._config.tool(completion.tool)
-        return effect_ops(tool.on_success, _declared(tool, completion))
+        try:
+            return effect_ops(tool.on_success, _declared(tool, completion))
+        except ValueError as error:
+            raise EvaluationError(
+                'invalid_argument',
+                f'on_success of {completion.tool!r} makes no operation: {error}',
+            ) from error
 
     def post_condition_text(self, completion: Completion) -> str:
         """The tool's sentence with its arguments filled in.

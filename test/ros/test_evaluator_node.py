@@ -191,9 +191,7 @@ def test_the_picture_of_an_outcome_can_be_shown_as_it_stands(ros: Any, tmp_path:
         lambda: world.node.count_publishers('/harness_eval/evidence/compressed'),
         what='the publisher',
     )
-    ros.wait(
-        lambda: world.evaluator._work._pictures.get_subscription_count(), what='a subscription'
-    )
+    ros.wait(lambda: world.evaluator._work._publications.pictures_wanted, what='a subscription')
     world.cell.cameras['front'].color = GREY
     world.end('run-1')
     world.outcome('run-1')

@@ -1,0 +1,125 @@
+"""What the node publishes. Publishing is safe from any thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import CompressedImage
+
+from harness_eval.contract import Observation
+from harness_eval.ledger import REJECTED, UpdateRecord
+from harness_eval.ros.messages import (
+    event_message,
+    outcome_message,
+    rejection_message,
+    verdict_message,
+)
+from harness_eval.ros.scene_graph_messages import update_to_message
+from harness_eval.runs import Outcome
+from harness_eval.stages import Event
+from harness_eval_msgs.msg import (
+    EvaluationEvent,
+    RunOutcome,
+    SceneGraphRejection,
+    SceneGraphUpdate,
+    Verdict,
+)
+
+DEPTH = 1000
+"""Completions come in bursts: with a depth of 10, most of a burst of 200 is lost."""
+LATCHED = QoSProfile(
+    depth=DEPTH,
+    reliability=ReliabilityPolicy.RELIABLE,
+    durability=DurabilityPolicy.TRANSIENT_LOCAL,
+)
+RELIABLE = QoSProfile(depth=DEPTH, reliability=ReliabilityPolicy.RELIABLE)
+
+
+class Publications:
+    """The publishers of a managed node.
+
+    A lifecycle publisher drops what it is given while it is inactive and says nothing; so every
+    method here looks first, and says whether anything was published.
+
+    Args:
+        node: The lifecycle node that publishes.
+        active: Whether it is active.
+    """
+
+    def __init__(self, node: Any, active: Callable[[], bool]) -> None:
+        self._node = node
+        self._active = active
+
+        def publisher(kind: Any, topic: str, qos: QoSProfile | int) -> Any:
+            return node.create_lifecycle_publisher(kind, topic, qos)
+
+        self._verdicts = publisher(Verdict, '~/verdicts', LATCHED)
+        self._outcomes = publisher(RunOutcome, '~/outcomes', LATCHED)
+        self._events = publisher(EvaluationEvent, '~/events', RELIABLE)
+        self._updates = publisher(SceneGraphUpdate, 'scene_graph/updates', LATCHED)
+        self._rejections = publisher(SceneGraphRejection, 'scene_graph/rejected', LATCHED)
+        self._pictures = publisher(CompressedImage, '~/evidence/compressed', 10)
+        self._all = (
+            self._verdicts,
+            self._outcomes,
+            self._events,
+            self._updates,
+            self._rejections,
+            self._pictures,
+        )
+
+    def open(self) -> None:
+        """Publish from now on."""
+        for publisher in self._all:
+            publisher.on_activate(None)
+
+    def shut(self) -> None:
+        """Publish no more for now."""
+        for publisher in self._all:
+            publisher.on_deactivate(None)
+
+    def close(self) -> None:
+        """Destroy the publishers."""
+        for publisher in self._all:
+            self._node.destroy_publisher(publisher)
+
+    def event(self, event: Event) -> bool:
+        """Publish a step."""
+        if self._active():
+            self._events.publish(event_message(event))
+        return self._active()
+
+    def outcome(self, outcome: Outcome) -> bool:
+        """Publish an outcome, and its verdict if it has one."""
+        if not self._active():
+            return False
+        self._outcomes.publish(outcome_message(outcome))
+        if outcome.verdict is not None:
+            self._verdicts.publish(verdict_message(outcome))
+        return True
+
+    def update(self, record: UpdateRecord, stamp: int) -> bool:
+        """Publish a released update or a rejection; ``stamp`` is for the latter, nanoseconds."""
+        if not self._active():
+            return False
+        if record.state == REJECTED:
+            self._rejections.publish(rejection_message(record, stamp))
+        else:
+            self._updates.publish(update_to_message(record.update))
+        return True
+
+    @property
+    def pictures_wanted(self) -> bool:
+        """Whether anybody looks at the pictures."""
+        return self._active() and self._pictures.get_subscription_count() > 0
+
+    def picture(self, outcome: Outcome, observation: Observation | None) -> bool:
+        """Draw the evidence of an outcome and publish it, when somebody looks."""
+        if not self.pictures_wanted:
+            return False
+        from harness_eval.ros.evidence import picture_message
+
+        self._pictures.publish(picture_message(outcome, observation))
+        return True
