@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Final
 
-from rich.console import Console, Group, RenderableType
+from rich import box
+from rich.console import Console, Group, JustifyMethod, RenderableType
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
@@ -29,6 +30,16 @@ _COLORS: Final = {
     'interrupted': 'bold white',
 }
 _REDRAWN_A_SECOND: Final = 8
+_COLUMNS: Final[Sequence[tuple[str, int, JustifyMethod]]] = (
+    ('run', 3, 'right'),
+    ('tool', 12, 'left'),
+    ('seg', 3, 'right'),
+    ('what goes wrong', 18, 'left'),
+    ('outcome', 24, 'left'),
+    ('truth', 7, 'left'),
+    ('', 1, 'left'),
+    ('ms', 4, 'right'),
+)
 
 
 class Board:
@@ -117,24 +128,24 @@ class Board:
 
 
 def _table(rows: Sequence[Row]) -> Table:
-    table = Table(title='harness_eval: a robot cell being judged', expand=False, pad_edge=False)
-    table.add_column('run', justify='right')
-    table.add_column('tool', no_wrap=True)
-    table.add_column('seg', justify='right')
-    table.add_column('what goes wrong', no_wrap=True)
-    table.add_column('outcome', no_wrap=True)
-    table.add_column('kind', no_wrap=True, min_width=13)
-    table.add_column('truth', no_wrap=True, min_width=7)
-    table.add_column('', justify='center')
-    table.add_column('ms', justify='right')
+    """The rows in 80 columns, as wide as a plain terminal."""
+    table = Table(
+        title='harness_eval: a robot cell being judged',
+        title_style='bold',
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+        padding=0,
+        pad_edge=False,
+    )
+    for header, width, justify in _COLUMNS:
+        table.add_column(header, width=width, justify=justify, no_wrap=True)
     for row in rows:
         table.add_row(
             str(row.number),
             row.outcome.tool,
             str(row.outcome.segment),
             _fault(row.fault),
-            Text(row.answer, _COLORS[row.answer]),
-            row.kind,
+            _outcome(row),
             Text(row.truth.value, 'dim' if row.fault.spoils_view else ''),
             Text('✓', 'green') if row.agrees else Text('✗', 'bold red'),
             f'{1000 * row.latency:.0f}',
@@ -142,16 +153,22 @@ def _table(rows: Sequence[Row]) -> Table:
     return table
 
 
+def _outcome(row: Row) -> Text:
+    kind = f' {row.kind}' if row.kind else ''
+    return Text.assemble((row.answer, _COLORS[row.answer]), kind)
+
+
 def _fault(fault: Fault) -> Text:
     return Text('-', 'dim') if fault is Fault.NONE else Text(fault.value)
 
 
 def _line(row: Row) -> Text:
-    kind = f' ({row.kind})' if row.kind else ''
+    outcome = _outcome(row)
+    outcome.pad_right(24 - len(outcome))
     return Text.assemble(
-        f'{row.number:3} {row.outcome.tool:<12} {row.outcome.segment} {row.fault.value:<22} ',
-        (f'{row.answer + kind:<28}', _COLORS[row.answer]),
-        f' truth {row.truth.value:<8} ',
+        f'{row.number:3} {row.outcome.tool:<12} {row.outcome.segment} {row.fault.value:<18} ',
+        outcome,
+        f' truth {row.truth.value:<7} ',
         'agrees' if row.agrees else ('DISAGREES', 'bold red'),
         f' {1000 * row.latency:5.0f} ms',
     )

@@ -16,7 +16,7 @@ class Fault(str, Enum):
     KNOCKED_OVER = 'knocked over'
     HALF_OPEN = 'drawer half open'
     PEG_ON_RIM = 'peg on the rim'
-    PEG_BLOCKED = 'peg blocked half way'
+    PEG_BLOCKED = 'peg blocked'
     CAMERA_OCCLUDED = 'camera occluded'
     CAMERA_DEAD = 'camera dead'
     CAMERA_FROZEN = 'camera frozen'
