@@ -1,0 +1,88 @@
+"""The pipeline's thread: one call after the other, faults caught, deadlines never starved."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from harness_eval.ros.loop import Loop
+
+GUARD = 10.0
+
+
+def loop_of(
+    tick: Callable[[], None] = lambda: None,
+    due: Callable[[], float | None] = lambda: None,
+    polling: Callable[[], bool] = lambda: False,
+    faults: list[BaseException] | None = None,
+) -> Loop:
+    loop = Loop(tick, due, polling, (faults if faults is not None else []).append)
+    loop.start()
+    return loop
+
+
+def test_calls_run_in_order_on_one_thread_and_stop_runs_what_was_posted() -> None:
+    seen: list[tuple[int, int]] = []
+    loop = loop_of()
+    for number in range(100):
+        loop.post(lambda number=number: seen.append((number, threading.get_ident())))
+    assert loop.stop()
+    assert [number for number, _ in seen] == list(range(100))
+    assert len({thread for _, thread in seen}) == 1
+
+
+def test_an_exception_is_told_and_the_next_call_runs() -> None:
+    faults: list[BaseException] = []
+    done = threading.Event()
+    loop = loop_of(faults=faults)
+    loop.post(lambda: 1 / 0)
+    loop.post(done.set)
+    assert done.wait(GUARD)
+    assert [type(fault) for fault in faults] == [ZeroDivisionError]
+    loop.stop()
+
+
+def test_it_ticks_all_the_time_while_a_capture_waits_even_in_a_flood_of_calls() -> None:
+    ticked = threading.Event()
+    ticks: list[float] = []
+
+    def tick() -> None:
+        ticks.append(time.monotonic())
+        if len(ticks) >= 3:
+            ticked.set()
+
+    loop = loop_of(tick=tick, polling=lambda: True)
+
+    def flood() -> None:
+        if not ticked.is_set():
+            loop.post(flood)
+
+    loop.post(flood)
+    assert ticked.wait(GUARD)
+    loop.stop()
+
+
+def test_it_ticks_when_something_is_due_and_not_before() -> None:
+    ticked = threading.Event()
+    due = [time.monotonic() + 0.2]
+
+    def tick() -> None:
+        ticked.set()
+        due[0] = time.monotonic() + 3600.0
+
+    loop = loop_of(tick=tick, due=lambda: due[0])
+    began = time.monotonic()
+    assert ticked.wait(GUARD)
+    assert time.monotonic() - began >= 0.19
+    loop.stop()
+
+
+def test_nothing_runs_while_nothing_is_due() -> None:
+    ticks: list[None] = []
+    idle = threading.Event()
+    loop = loop_of(tick=lambda: ticks.append(None))
+    loop.post(idle.set)
+    assert idle.wait(GUARD)
+    assert loop.stop()
+    assert not ticks
