@@ -205,14 +205,18 @@ def test_folded_text_can_always_be_drawn(text: str) -> None:
     assert all(' ' <= char <= '~' for char in ascii_fold(text))
 
 
+def decoded(data: bytes) -> Image:
+    return np.asarray(cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR))
+
+
 def test_a_jpeg_is_made_small_enough() -> None:
     noise = np.random.default_rng(1).integers(0, 256, (600, 900, 3), np.uint8)
     whole = encode_jpeg(noise, 85, 10_000_000)
     small = encode_jpeg(noise, 85, 60_000)
     assert len(whole) > 300_000
     assert len(small) <= 60_000
-    assert cv2.imdecode(np.frombuffer(whole, np.uint8), cv2.IMREAD_COLOR).shape == noise.shape
-    height, width = cv2.imdecode(np.frombuffer(small, np.uint8), cv2.IMREAD_COLOR).shape[:2]
+    assert decoded(whole).shape == noise.shape
+    height, width = decoded(small).shape[:2]
     assert abs(width / height - 1.5) < 0.02
 
 
