@@ -38,6 +38,7 @@ def main(descriptor: int) -> None:
         # The kernel's own action for SIGALRM ends the process even where native code holds the
         # interpreter, so that no hung judge outlives a parent that was killed.
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})
         reply = child.answer(message)
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         connection.send_bytes(json.dumps(reply).encode())

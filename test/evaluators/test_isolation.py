@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -117,6 +120,33 @@ def test_close_ends_the_idle_process(isolated: Start) -> None:
     assert outcome.report is not None
     calls.close()
     wait_until_gone(outcome.report['pid'])
+
+
+ORPHAN = """
+import os, queue, signal, sys
+from judged_world import make_request
+from harness_eval.calls import JudgeCalls
+from harness_eval.config.models import EvaluatorSettings
+from harness_eval.evaluators import build_evaluator
+from harness_eval.judging import Thresholds
+
+settings = EvaluatorSettings(kind='plugin', ref='isolated_judges:count', isolation='process')
+calls = JudgeCalls(build_evaluator('grader', settings), settings, Thresholds())
+done = queue.Queue()
+calls.call(make_request(), done.put)
+print(done.get().report['pid'], flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_the_process_does_not_outlive_a_parent_that_is_killed() -> None:
+    parent = subprocess.run(
+        [sys.executable, '-c', ORPHAN],
+        env={**os.environ, 'PYTHONPATH': os.pathsep.join(sys.path)},
+        capture_output=True, text=True, timeout=PATIENCE, check=False,
+    )  # fmt: skip
+    assert parent.returncode == -signal.SIGKILL, parent.stderr
+    wait_until_gone(int(parent.stdout))
 
 
 def test_a_process_that_exits_is_an_error_with_its_code(isolated: Start) -> None:

@@ -8,14 +8,17 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from queue import Queue
 from typing import Any
 
 import pytest
 from judged_world import make_request
 
+from harness_eval.calls import JudgeCalls, Outcome
 from harness_eval.config.models import EvaluatorSettings
 from harness_eval.contract import Evaluator, EvaluatorError
 from harness_eval.evaluators import build_evaluator
+from harness_eval.judging import Thresholds
 
 Write = Callable[[str], str]
 
@@ -187,3 +190,24 @@ def test_a_plugin_travels_to_another_process_by_name(write_plugin: Write) -> Non
     name = write_plugin('def grade(request, *, gain):\n    return gain\n')
     copy = pickle.loads(pickle.dumps(plugin(f'{name}:grade', gain=0.5)))
     assert copy.evaluate(make_request()) == 0.5
+
+
+@pytest.mark.parametrize(
+    ('body', 'kind'),
+    [('raise ValueError("no")', 'evaluator_raised'), ('import sys; sys.exit()', 'evaluator_raised'),
+     ('return float("nan")', 'score_out_of_range'), ('return 3.7', 'score_out_of_range'),
+     ('return "success"', 'malformed_answer'), ('return {"status": "success"}', 'malformed_answer'),
+     ('import threading; threading.Event().wait()', 'judge_timeout')],
+)  # fmt: skip
+def test_a_plugin_that_misbehaves_is_an_error_that_names_it(
+    write_plugin: Write, body: str, kind: str
+) -> None:
+    name = write_plugin(f'def grade(request):\n    {body}\n')
+    patience = 0.2 if kind == 'judge_timeout' else 60.0
+    settings = EvaluatorSettings(kind='plugin', ref=f'{name}:grade', timeout=patience)
+    calls = JudgeCalls(build_evaluator('grader', settings), settings, Thresholds())
+    done: Queue[Outcome] = Queue()
+    calls.call(make_request(), done.put)
+    outcome = done.get(timeout=60.0)
+    assert isinstance(outcome, EvaluatorError)
+    assert (outcome.kind, outcome.evaluator) == (kind, f'plugin:{name}:grade')
