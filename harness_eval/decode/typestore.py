@@ -48,6 +48,7 @@ class MessageTypes:
         self._lock = threading.RLock()
         self._store: Typestore | None = None
         self._standard: Typestore | None = None
+        self._ready: set[str] = set()
         self._alignments: dict[str, int | None] = {}
 
     @classmethod
@@ -94,10 +95,13 @@ class MessageTypes:
             DecodeError: ``unknown_type``, ``bad_definition``.
         """
         store = self._store
-        if store is not None and type_name in store.fielddefs:
+        # The store itself shows a type before its class is there, so it cannot be asked.
+        if store is not None and type_name in self._ready:
             return store
         with self._lock:
-            return self._learn(type_name)
+            store = self._learn(type_name)
+            self._ready.add(type_name)
+            return store
 
     def header_alignment(self, type_name: str) -> int | None:
         """Tell whether messages of a type begin with a header.

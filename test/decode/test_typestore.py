@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -170,3 +172,18 @@ def test_a_message_that_cannot_be_encoded_is_an_error() -> None:
     with pytest.raises(DecodeError) as caught:
         decoder.serialize('std_msgs/msg/Int32', broken)
     assert caught.value.kind == 'unserializable_message'
+
+
+def test_many_threads_may_meet_a_type_at_the_same_time() -> None:
+    data = b'\x00\x01\x00\x00\x01'
+    for _ in range(5):
+        decoder = Decoder()
+        start = threading.Barrier(8)
+
+        def read(decoder: Decoder = decoder, start: threading.Barrier = start) -> str:
+            start.wait(10)
+            return decoder.text('std_msgs/msg/Bool', data, FieldPath.parse('data'))
+
+        with ThreadPoolExecutor(8) as pool:
+            answers = [pool.submit(read) for _ in range(8)]
+            assert [answer.result(10) for answer in answers] == ['true'] * 8
