@@ -194,9 +194,11 @@ def test_a_plugin_travels_to_another_process_by_name(write_plugin: Write) -> Non
 
 @pytest.mark.parametrize(
     ('body', 'kind'),
-    [('raise ValueError("no")', 'evaluator_raised'), ('import sys; sys.exit()', 'evaluator_raised'),
+    [('raise ValueError("no")', 'evaluator_raised'),
+     ('import sys; sys.exit()', 'evaluator_raised'),
      ('return float("nan")', 'score_out_of_range'), ('return 3.7', 'score_out_of_range'),
-     ('return "success"', 'malformed_answer'), ('return {"status": "success"}', 'malformed_answer'),
+     ('return "success"', 'malformed_answer'),
+     ('return {"status": "success"}', 'malformed_answer'),
      ('import threading; threading.Event().wait()', 'judge_timeout')],
 )  # fmt: skip
 def test_a_plugin_that_misbehaves_is_an_error_that_names_it(
