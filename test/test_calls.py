@@ -270,13 +270,14 @@ def test_a_judge_that_hangs_times_out_and_may_be_asked_again(stuck: Stuck) -> No
 def test_a_late_answer_is_logged_and_dropped(
     stuck: Stuck, caplog: pytest.LogCaptureFixture
 ) -> None:
+    stuck.ref = 'test:late'  # threads of other tests may come back late, too
     calls = calls_of(stuck, timeout=SHORT)
     done: Queue[Outcome] = Queue()
     with caplog.at_level(logging.WARNING, 'harness_eval.calls'):
         calls.call(make_request(), done.put)
         assert isinstance(done.get(timeout=PATIENCE), EvaluatorError)
         stuck.release.set()
-        wait_until(lambda: 'late answer' in caplog.text)
+        wait_until(lambda: 'test:late: a late answer' in caplog.text)
     assert done.empty()
     assert (calls.health().late, calls.abandoned) == (1, 0)
 

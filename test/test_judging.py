@@ -221,7 +221,8 @@ def test_a_failure_reason_is_bounded_and_clean() -> None:
      {'score': True}, {'score': float('nan')}, {'score': 1.5}, {'cost': float('inf')},
      {'cost': -1}, {'cost': 'free'}, {'route': None}, {'report': 'text'},
      {'report': {'x': float('nan')}}, {'report': {'x': object()}},
-     {'report': {'x': 'y' * 300_000}}, {'report': {'x': '\ud800'}}, {'failure_reason': 'why'}, {'status': 'success'}],
+     {'report': {'x': 'y' * 300_000}}, {'report': {'x': '\ud800'}},
+     {'failure_reason': 'why'}, {'status': 'success'}],
 )  # fmt: skip
 def test_a_verdict_with_a_malformed_field_is_an_error(fields: dict[str, Any]) -> None:
     answer = Verdict(Status.SUCCESS)
