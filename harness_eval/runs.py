@@ -25,8 +25,16 @@ MAX_ID_LENGTH = 256
 MAX_ARGUMENTS = 256
 MAX_ARGUMENT_BYTES = 64 * 1024
 """Most bytes of all arguments of a completion together; a post-condition takes far less."""
+MAX_SEGMENT = 2**32 - 1
+"""Segments are ``uint32`` in the messages."""
+MAX_STAMP = 2**31 * 10**9 - 1
+"""Nanoseconds. Seconds are ``int32`` in the messages."""
 UNPRINTABLE = frozenset({'Cc', 'Cs', 'Cf', 'Zl', 'Zp'})
-"""Unicode categories that have no place in a line of a log."""
+"""Unicode categories that have no place in a line of a log, nor in a name: nobody sees them."""
+MAX_REASON = 500
+"""Most characters of a reason that comes from outside."""
+INTERNAL_ERROR = 'internal_error'
+"""Kind of the error that a fault inside the package becomes."""
 REPEAT_WINDOW_NS = 60 * 10**9
 """How long after its receipt an unstamped completion may come again and still be the same one.
 
@@ -150,11 +158,13 @@ class Outcome:
 
     def to_json(self) -> str:
         """The outcome as JSON; :meth:`from_json` gives an equal one back."""
-        data = dataclasses.asdict(self)
+        data = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         if self.verdict is not None:
-            data['verdict']['report'] = (
-                None if self.verdict.report is None else dict(self.verdict.report)
-            )
+            report = self.verdict.report
+            data['verdict'] = {
+                **{f.name: getattr(self.verdict, f.name) for f in dataclasses.fields(Verdict)},
+                'report': None if report is None else dict(report),
+            }
         return json.dumps(data, sort_keys=True, allow_nan=False)
 
     @classmethod
@@ -165,7 +175,7 @@ class Outcome:
             ValueError: The text is not such an outcome.
         """
         try:
-            data: dict[str, Any] = json.loads(text)
+            data: dict[str, Any] = dict(json.loads(text))
             data['kind'] = OutcomeKind(data['kind'])
             if data['verdict'] is not None:
                 verdict = dict(data['verdict'])
@@ -173,7 +183,7 @@ class Outcome:
                 verdict['evidence'] = tuple(verdict['evidence'])
                 data['verdict'] = Verdict(**verdict)
             return cls(**data)
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, RecursionError) as error:
             raise ValueError(f'not an outcome: {error}') from error
 
 
@@ -213,11 +223,13 @@ class Run:
         run_id: Its name.
         segments: Its segments in order of their numbers; empty for a tombstone.
         interrupted: It was interrupted before its (next) completion came.
+        retired: It ended so long ago that no more than its name is still kept.
     """
 
     run_id: str
     segments: tuple[Segment, ...] = ()
     interrupted: bool = False
+    retired: bool = False
 
     @property
     def last(self) -> Segment | None:
@@ -266,6 +278,22 @@ class Admission:
     recorded: bool = False
 
 
+def screen(completion: Completion, evaluation: EvaluationSettings) -> Admission | None:
+    """What is to be done with a completion whatever is on record; None if that matters.
+
+    A completion that passes holds nothing that the record or a message cannot carry.
+
+    Args:
+        completion: What was reported.
+        evaluation: Which tools are required.
+    """
+    if completion.tool not in evaluation.required_tools:
+        tool = printable(completion.tool, MAX_ID_LENGTH)
+        return Admission(Ruling.IGNORE, 'not_required', f'{tool!r} is not required')
+    problem = completion_problem(completion)
+    return None if problem is None else Admission(Ruling.FAIL, *problem)
+
+
 def admit(
     completion: Completion, run: Run | None, evaluation: EvaluationSettings, receipt: int
 ) -> Admission:
@@ -277,12 +305,17 @@ def admit(
         evaluation: Which tools are required, which are segmented, and the budget.
         receipt: Nanoseconds of the receipt on the node's clock.
     """
-    if completion.tool not in evaluation.required_tools:
-        return Admission(Ruling.IGNORE, 'not_required', f'{completion.tool!r} is not required')
-    problem = completion_problem(completion)
-    if problem is not None:
-        return Admission(Ruling.FAIL, *problem)
+    screened = screen(completion, evaluation)
+    if screened is not None:
+        return screened
     if run is not None:
+        if run.retired:
+            return Admission(
+                Ruling.REJECT,
+                'conflicting_completion',
+                f'run {completion.run_id!r} ended long ago and its answer is not kept any more; '
+                'run ids must never be reused',
+            )
         known = next((s for s in run.segments if s.completion.segment == completion.segment), None)
         if known is not None:
             return _again(completion, known, receipt)
@@ -366,11 +399,21 @@ def _next_segment(
 
 def completion_problem(completion: Completion) -> tuple[str, str] | None:
     """Why a completion cannot be recorded: an error kind and a message, or None if it can."""
-    if not completion.run_id:
+    if not completion.run_id.strip():
         return 'empty_run_id', f'a completion of {completion.tool!r} came without a run id'
     problem = id_problem(completion.run_id)
     if problem:
         return 'invalid_run_id', f'a completion of {completion.tool!r} has a run id {problem}'
+    if not 0 <= completion.segment <= MAX_SEGMENT:
+        return (
+            'invalid_completion',
+            'its segment is not one of 0 to 2^32 - 1; segments are counted from 0',
+        )
+    if abs(completion.stamp) > MAX_STAMP:
+        return (
+            'invalid_completion',
+            'its stamp is beyond 2^31 s; stamps count from the epoch of the ROS clock',
+        )
     names = [name for name, _ in completion.arguments]
     if len(names) > MAX_ARGUMENTS:
         return (
@@ -396,8 +439,8 @@ def id_problem(name: str) -> str:
     """What is wrong with a run id or an update id, to follow "has a run id"; or nothing."""
     if len(name) > MAX_ID_LENGTH:
         return f'of {len(name)} characters; at most {MAX_ID_LENGTH} are taken'
-    if any(unicodedata.category(c) in {'Cc', 'Cs', 'Zl', 'Zp'} for c in name):
-        return f'with control characters: {printable(name, 60)!r}'
+    if any(unicodedata.category(c) in UNPRINTABLE for c in name):
+        return f'with control characters or others that nobody sees: {printable(name, 60)!r}'
     return ''
 
 
@@ -469,6 +512,18 @@ def outcome_of(
     )
 
 
+def internal_error(error: BaseException) -> EvaluationError:
+    """What an exception that nobody expected comes to: an error of the run at hand alone."""
+    # The text of an OSError names a file of this machine.
+    reason = error.strerror if isinstance(error, OSError) else str(error)
+    return EvaluationError(
+        INTERNAL_ERROR,
+        printable(f'{type(error).__name__}: {reason}', MAX_REASON)
+        + '; this is a fault of harness_eval, see the log of the node',
+        retryable=True,
+    )
+
+
 def interruption(segment: Segment, reason: str, decided_at: int) -> Outcome:
     """The outcome of a segment whose evaluation somebody stopped."""
     return Outcome(
@@ -478,7 +533,7 @@ def interruption(segment: Segment, reason: str, decided_at: int) -> Outcome:
         attempt=segment.attempt,
         kind=OutcomeKind.INTERRUPTED,
         decided_at=decided_at,
-        message=printable(reason, 500) or 'interrupted',
+        message=printable(reason, MAX_REASON) or 'interrupted',
         completed_at=segment.t_end,
     )
 
