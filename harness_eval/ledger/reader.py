@@ -12,7 +12,9 @@ from harness_eval.ledger.tables import (
     attempts_table,
     base_name,
     check_version,
+    engine_url,
     ledger_path,
+    outcome_of_row,
     read_graph_id,
     read_run,
     segment_of,
@@ -42,12 +44,16 @@ class LedgerReader:
                 'ledger_missing', f'there is no ledger {base_name(path)}; has the node run?'
             )
         self._engine = sa.create_engine(
-            f'sqlite:///file:{path}?mode=ro&uri=true',
+            engine_url(path, mode='ro', uri='true'),
             connect_args={'timeout': BUSY_TIMEOUT_MS / 1000, 'check_same_thread': False},
             poolclass=sa.pool.StaticPool,
         )
-        with translated('read'), self._engine.connect() as connection:
-            check_version(connection)
+        try:
+            with translated('read'), self._engine.connect() as connection:
+                check_version(connection)
+        except LedgerError:
+            self.close()
+            raise
 
     def close(self) -> None:
         """Give the connection back."""
@@ -59,9 +65,10 @@ class LedgerReader:
             return read_graph_id(connection)
 
     def run(self, run_id: str) -> Run | None:
-        """The run of that name, or None."""
+        """The run of that name, or None; also None if no more than its name is still kept."""
         with translated('read'), self._engine.connect() as connection:
-            return read_run(connection, run_id)
+            run = read_run(connection, run_id)
+        return None if run is None or run.retired else run
 
     def attempts(self, run_id: str) -> list[Outcome]:
         """Every outcome of every segment of a run, in order of segments and attempts."""
@@ -71,7 +78,7 @@ class LedgerReader:
             .order_by(attempts_table.c.number, attempts_table.c.attempt)
         )
         with translated('read'), self._engine.connect() as connection:
-            return [Outcome.from_json(row.outcome) for row in connection.execute(query)]
+            return [outcome_of_row(row) for row in connection.execute(query)]
 
     def latest(self, limit: int) -> list[RunRow]:
         """The newest segments, newest first."""

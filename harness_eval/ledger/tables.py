@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import sqlalchemy as sa
 
@@ -82,6 +83,12 @@ sa.Index(
     'unpublished_updates', updates_table.c.number, sqlite_where=sa.not_(updates_table.c.published)
 )
 sa.Index('updates_by_state', updates_table.c.state)
+retired_table = sa.Table(
+    'retired',
+    metadata,
+    sa.Column('run_id', sa.String, primary_key=True),
+    sqlite_with_rowid=False,
+)
 
 HELD = 'held'
 RELEASED = 'released'
@@ -146,14 +153,34 @@ def base_name(path: Path | None) -> str:
     return 'in memory' if path is None else path.name
 
 
+def engine_url(path: Path, **query: str) -> sa.URL:
+    """The URL of a file, whatever characters its path holds."""
+    name = f'file:{quote(str(path))}' if query else str(path)
+    return sa.URL.create('sqlite', database=name, query=query)
+
+
 @contextmanager
 def translated(what: str) -> Iterator[None]:
     """Turn whatever the database raises into a LedgerError; ``what`` is ``read`` or ``write``."""
     try:
         yield
-    except sa.exc.DatabaseError as error:
+    except sa.exc.SQLAlchemyError as error:
+        reason = getattr(error, 'orig', None) or str(error).partition('\n')[0]
         raise LedgerError(
-            'ledger_unavailable', f'cannot {what} the ledger: {error.orig}', retryable=True
+            'ledger_unavailable', f'cannot {what} the ledger: {reason}', retryable=True
+        ) from error
+
+
+@contextmanager
+def _whole(what: str) -> Iterator[None]:
+    """Turn a row that does not hold what was written into a LedgerError."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        raise LedgerError(
+            'ledger_damaged',
+            f'the ledger holds {what} that cannot be read ({type(error).__name__}: {error}); '
+            'use another ledger_url, and keep this file to look into',
         ) from error
 
 
@@ -165,7 +192,9 @@ def check_version(connection: sa.Connection) -> None:
     """
     query = sa.select(meta_table.c.value).where(meta_table.c.key == 'schema_version')
     version = connection.execute(query).scalar()
-    if version is not None and int(version) > SCHEMA_VERSION:
+    with _whole('a schema version'):
+        newer = version is not None and int(version) > SCHEMA_VERSION
+    if newer:
         raise LedgerError(
             'ledger_unsupported',
             f'the ledger was made by a newer version (schema {version}, this one knows '
@@ -193,39 +222,64 @@ def read_run(connection: sa.Connection, run_id: str) -> Run | None:
         ).first()
         is not None
     )
-    return Run(run_id, segments, interrupted) if segments or interrupted else None
+    if segments or interrupted:
+        return Run(run_id, segments, interrupted)
+    retired = connection.execute(
+        sa.select(retired_table.c.run_id).where(retired_table.c.run_id == run_id)
+    ).first()
+    return None if retired is None else Run(run_id, retired=True)
 
 
 def segment_of(row: Any) -> Segment:
-    """A row of the segments table as a record."""
-    data = json.loads(row.completion)
-    data['arguments'] = tuple((name, value) for name, value in data['arguments'])
-    return Segment(
-        completion=Completion(**data),
-        order=row.order,
-        receipt=row.receipt,
-        state=SegmentState(row.state),
-        attempt=row.attempt,
-        evidence=row.evidence,
-        outcome=None if row.outcome is None else Outcome.from_json(row.outcome),
-    )
+    """A row of the segments table as a record.
+
+    Raises:
+        LedgerError: ``ledger_damaged``.
+    """
+    with _whole('a run'):
+        data = json.loads(row.completion)
+        data['arguments'] = tuple((name, value) for name, value in data['arguments'])
+        return Segment(
+            completion=Completion(**data),
+            order=row.order,
+            receipt=row.receipt,
+            state=SegmentState(row.state),
+            attempt=row.attempt,
+            evidence=row.evidence,
+            outcome=None if row.outcome is None else Outcome.from_json(row.outcome),
+        )
+
+
+def outcome_of_row(row: Any) -> Outcome:
+    """The column ``outcome`` of a row as a record.
+
+    Raises:
+        LedgerError: ``ledger_damaged``.
+    """
+    with _whole('an outcome'):
+        return Outcome.from_json(row.outcome)
 
 
 def update_of(row: Any, graph_id: str) -> UpdateRecord:
-    """A row of the updates table as a record."""
+    """A row of the updates table as a record.
+
+    Raises:
+        LedgerError: ``ledger_damaged``.
+    """
     released = row.state == RELEASED
-    return UpdateRecord(
-        update=Update(
-            run_id=row.run_id,
-            update_id=row.update_id,
-            ops=ops_from_json(row.ops),
-            graph_id=graph_id if released else '',
-            revision=row.revision if released else 0,
-            stamp=row.stamp,
-        ),
-        number=row.number,
-        effect=row.effect,
-        state=row.state,
-        reason=row.reason,
-        wall=row.wall,
-    )
+    with _whole('an update'):
+        return UpdateRecord(
+            update=Update(
+                run_id=row.run_id,
+                update_id=row.update_id,
+                ops=ops_from_json(row.ops),
+                graph_id=graph_id if released else '',
+                revision=row.revision if released else 0,
+                stamp=row.stamp,
+            ),
+            number=row.number,
+            effect=row.effect,
+            state=row.state,
+            reason=row.reason,
+            wall=row.wall,
+        )

@@ -25,19 +25,37 @@ from harness_eval.ledger.tables import (
     UpdateRecord,
     attempts_table,
     check_version,
+    engine_url,
     interruptions_table,
     ledger_path,
     meta_table,
     metadata,
+    outcome_of_row,
     read_run,
+    retired_table,
     segment_of,
     segments_table,
     translated,
     update_of,
     updates_table,
 )
-from harness_eval.runs import PENDING, Completion, Outcome, Run, Segment, SegmentState
+from harness_eval.runs import (
+    OPEN_AGAIN,
+    PENDING,
+    Completion,
+    Outcome,
+    Run,
+    Segment,
+    SegmentState,
+)
 from harness_eval.scene_graph import Update, ops_to_json
+
+KEEP_SEGMENTS = 20_000
+"""How many of the newest segments are kept whole; some 5 KB each with their outcome."""
+KEEP_REJECTED = 20_000
+"""Rejections older than so many updates are forgotten."""
+RETIRE_AT_ONCE = 200
+"""Most segments that one :meth:`Ledger.retire` looks at, so that it takes milliseconds."""
 
 
 class Ledger:
@@ -45,13 +63,22 @@ class Ledger:
 
     Args:
         url: SQLAlchemy URL; SQLite files only in this version.
+        keep_segments: How many of the newest segments are kept whole.
+        keep_rejected: How many of the newest updates keep their rejections.
 
     Raises:
         LedgerError: ``ledger_in_use`` (another process writes it), ``ledger_unsupported``
-            (not SQLite, or made by a newer version) or ``ledger_unavailable``.
+            (not SQLite, or made by a newer version), ``ledger_damaged`` or
+            ``ledger_unavailable``.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        keep_segments: int = KEEP_SEGMENTS,
+        keep_rejected: int = KEEP_REJECTED,
+    ) -> None:
         path = ledger_path(url)
         if path is None:
             raise LedgerError(
@@ -59,14 +86,17 @@ class Ledger:
                 'the ledger must be a file, as in sqlite:////var/lib/robot/ledger.sqlite3',
             )
         try:
+            path = Path(os.path.realpath(path))  # one lock, whatever link leads to the file
             path.parent.mkdir(parents=True, exist_ok=True)
             self._lock = _lock(path)
         except OSError as error:
             raise LedgerError(
                 'ledger_unavailable', f'cannot make {path.name}: {error.strerror}', retryable=True
             ) from error
+        self._keep_segments = keep_segments
+        self._keep_rejected = keep_rejected
         self._engine = sa.create_engine(
-            f'sqlite:///{path}',
+            engine_url(path),
             connect_args={'timeout': BUSY_TIMEOUT_MS / 1000, 'check_same_thread': False},
             poolclass=sa.pool.StaticPool,
         )
@@ -76,6 +106,7 @@ class Ledger:
         self._stale = False  # counters may be ahead of the file after a failed transaction
         try:
             with self.transaction() as connection:
+                _check_whole(connection, path.name)
                 metadata.create_all(connection)
                 self.graph_id = _first_use(connection)
                 self._read_counters(connection)
@@ -154,19 +185,33 @@ class Ledger:
         return segment
 
     def set_state(self, segment: Segment) -> None:
-        """Put state, attempt and evidence of a segment on record, inside a transaction."""
+        """Put state, attempt and evidence of a segment on record, inside a transaction.
+
+        Raises:
+            LedgerError: On record it is not waiting for this attempt, nor open for it.
+        """
+        again = sa.and_(
+            segments_table.c.state.in_([state.value for state in OPEN_AGAIN]),
+            segments_table.c.attempt == segment.attempt - 1,
+        )
         self._update_segment(
             segment,
+            sa.or_(_waits_for(segment.attempt), again),
             state=segment.state.value,
             attempt=segment.attempt,
             evidence=segment.evidence,
         )
 
     def decide(self, segment: Segment, outcome: Outcome) -> None:
-        """Put an outcome on record, inside a transaction."""
+        """Put an outcome on record, inside a transaction.
+
+        Raises:
+            LedgerError: On record the segment is not waiting for this attempt: it is decided.
+        """
         text = outcome.to_json()
         self._update_segment(
             segment,
+            _waits_for(outcome.attempt),
             state=outcome.state.value,
             attempt=outcome.attempt,
             evidence=segment.evidence,
@@ -183,19 +228,22 @@ class Ledger:
             )
         )
 
-    def _update_segment(self, segment: Segment, **values: Any) -> None:
+    def _update_segment(self, segment: Segment, allowed: Any, **values: Any) -> None:
         done = self._active.execute(
             segments_table.update()
             .where(
                 segments_table.c.run_id == segment.completion.run_id,
                 segments_table.c.number == segment.completion.segment,
+                allowed,
             )
             .values(wall=time.time(), **values)
         )
         if done.rowcount != 1:
             raise LedgerError(
                 'ledger_unavailable',
-                f'run {segment.completion.run_id!r} is not on record; was the file replaced?',
+                f'run {segment.completion.run_id!r} segment {segment.completion.segment} is not '
+                f'waiting for attempt {segment.attempt} on record: it is decided already, or the '
+                'file was replaced',
             )
 
     def forget_evidence(self, names: Sequence[str]) -> None:
@@ -235,7 +283,7 @@ class Ledger:
             .order_by(segments_table.c.order)
         )
         with self._reading() as connection:
-            return [Outcome.from_json(row.outcome) for row in connection.execute(query)]
+            return [outcome_of_row(row) for row in connection.execute(query)]
 
     def mark_published(self, outcomes: Sequence[Outcome], updates: Sequence[UpdateRecord]) -> None:
         """Note, inside a transaction, what was published."""
@@ -264,6 +312,53 @@ class Ledger:
         with self._reading() as connection:
             last = connection.execute(query).scalar()
         return max(0.0, time.time() - last) if last is not None else 0.0
+
+    def retire(self) -> int:
+        """Reduce the oldest runs to their names, inside a transaction, and drop old rejections.
+
+        Call it now and then: each time it takes on no more than :data:`RETIRE_AT_ONCE` segments.
+
+        Returns:
+            How many runs were reduced.
+        """
+        floor = self._next_order - self._keep_segments
+        old = (
+            sa.select(segments_table.c.run_id)
+            .where(segments_table.c.order < floor)
+            .order_by(segments_table.c.order)
+            .limit(RETIRE_AT_ONCE)
+        )
+        names = {row.run_id for row in self._active.execute(old)}
+        needed = sa.union(
+            sa.select(segments_table.c.run_id).where(
+                segments_table.c.run_id.in_(names),
+                sa.or_(
+                    segments_table.c.order >= floor,
+                    segments_table.c.state.in_([state.value for state in PENDING]),
+                    sa.not_(segments_table.c.published),
+                ),
+            ),
+            sa.select(updates_table.c.run_id).where(
+                updates_table.c.run_id.in_(names),
+                sa.or_(updates_table.c.state == HELD, sa.not_(updates_table.c.published)),
+            ),
+        )
+        names -= {row.run_id for row in self._active.execute(needed)}
+        if names:
+            for table in (segments_table, attempts_table, interruptions_table):
+                self._active.execute(table.delete().where(table.c.run_id.in_(names)))
+            self._active.execute(retired_table.insert(), [{'run_id': n} for n in sorted(names)])
+        self._active.execute(
+            updates_table.delete().where(
+                updates_table.c.state == REJECTED,
+                updates_table.c.published,
+                sa.or_(
+                    updates_table.c.number < self._next_number - self._keep_rejected,
+                    updates_table.c.run_id.in_(names),
+                ),
+            )
+        )
+        return len(names)
 
     # --- updates ----------------------------------------------------------------------------
 
@@ -345,7 +440,8 @@ class Ledger:
 
 
 def _lock(path: Path) -> int:
-    handle = os.open(path.with_name(path.name + '.lock'), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+    handle = os.open(path.with_name(path.name + '.lock'), flags, 0o644)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
@@ -368,6 +464,28 @@ def _configure(connection: Any, _record: Any) -> None:
 
 def _begin_immediate(connection: sa.Connection) -> None:
     connection.exec_driver_sql('BEGIN IMMEDIATE')
+
+
+def _check_whole(connection: sa.Connection, name: str) -> None:
+    """Refuse a file with damaged pages before anything is built on it.
+
+    Raises:
+        LedgerError: ``ledger_damaged``.
+    """
+    found = connection.exec_driver_sql('PRAGMA quick_check(1)').scalar()
+    if found != 'ok':
+        raise LedgerError(
+            'ledger_damaged',
+            f'{name} is damaged ({found}); use another ledger_url, and keep this file',
+        )
+
+
+def _waits_for(attempt: int) -> Any:
+    """Whether a row has no outcome of that attempt yet."""
+    return sa.and_(
+        segments_table.c.state.in_([state.value for state in PENDING]),
+        segments_table.c.attempt == attempt,
+    )
 
 
 def _first_use(connection: sa.Connection) -> str:
