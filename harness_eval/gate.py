@@ -26,6 +26,7 @@ class RunStanding(str, Enum):
     SUCCEEDED = 'succeeded'
     FAILED = 'failed'
     INTERRUPTED = 'interrupted'
+    RETIRED = 'retired'
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,8 @@ class RunFacts:
     """A run as the gate sees it.
 
     Attributes:
-        standing: Open (pending, process, error, abstained), succeeded, failed or interrupted.
+        standing: Open (pending, process, error, abstained), succeeded, failed, interrupted, or
+            retired (ended so long ago that nobody knows how).
         last_event: Steady seconds of the run's last event.
         order: Place of its last completion among all accepted ones; 0 before the first.
     """
@@ -50,7 +52,7 @@ class Held:
     Attributes:
         update: What is proposed.
         number: Place in order of receipt.
-        received: Steady seconds of the receipt.
+        received: Steady seconds of the receipt; of the restart, for what waited before it.
         effect: It is the ``on_success`` of the tool, which goes before the run's proposals.
     """
 
@@ -142,6 +144,8 @@ def _ruling(
                 f'{settings.hold_timeout:g} s before this was proposed',
             )
         return GateRuling(one, released=True)
+    if run.standing is RunStanding.RETIRED:
+        return GateRuling(one, False, f'run_closed: run {one.update.run_id!r} ended long ago')
     if run.standing is RunStanding.FAILED:
         return GateRuling(one, False, f'run_failed: run {one.update.run_id!r} ended in failure')
     if run.standing is RunStanding.INTERRUPTED:

@@ -3,13 +3,18 @@
 One thread calls everything here. Rulings come from :mod:`harness_eval.gate`; this module holds
 what they are made from, and puts each on record inside the caller's transaction, so that an
 outcome and the updates that it frees are one commit. What was committed is handed back to be
-published; memory follows the file, never the other way round.
+published; memory follows the file, never the other way round: a transaction that is reported as
+failed may have come through, so after a fault the next transaction reads the file again.
+
+Facts of every run for which something is held are in memory, so that asking for the next deadline
+never touches the file.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 
 from harness_eval.config.models import SceneGraphSettings
 from harness_eval.contract import LedgerError
@@ -23,8 +28,13 @@ from harness_eval.gate import (
     rulings,
 )
 from harness_eval.ledger import Ledger, UpdateRecord
-from harness_eval.runs import Run, SegmentState, id_problem, printable
+from harness_eval.runs import SegmentState, id_problem, printable
 from harness_eval.scene_graph import Op, Update
+
+MAX_HELD = 10_000
+"""Most proposals that wait at a time; more are a flood, and would make each decision slow."""
+MAX_FACTS = 1000
+"""How many runs' facts are kept in memory besides those that something is held for."""
 
 _STANDINGS = {
     SegmentState.SUCCESS: RunStanding.SUCCEEDED,
@@ -54,18 +64,47 @@ class Proposals:
         self._settings = settings
         self._steady = steady
         self._held: dict[int, Held] = {}
-        self._runs: dict[str, RunFacts] = {}
+        self._runs: dict[str, RunFacts | None] = {}
+        self._doubtful = False
 
     def __len__(self) -> int:
         """Count what waits."""
         return len(self._held)
 
+    def doubt(self) -> None:
+        """Note that a transaction failed, so that memory may not be what the file says."""
+        self._doubtful = True
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """A transaction of the ledger in which updates are held and ruled on.
+
+        Raises:
+            LedgerError: Nothing of it is on record.
+        """
+        with self._ledger.transaction():
+            if self._doubtful:
+                self.resume()
+            yield
+
     def resume(self) -> None:
-        """Take what waited before a restart; its hold time-out begins anew."""
+        """Take what waits from the file, after a restart or a transaction that failed.
+
+        The hold time-out of what is not in memory begins anew.
+
+        Raises:
+            LedgerError: The file cannot be read; memory stays as it is.
+        """
         now = self._steady()
-        for record in self._ledger.held():
-            self._held[record.number] = Held(record.update, record.number, now, record.effect)
-            self._facts(record.update.run_id)
+        records = self._ledger.held()
+        runs = {r.update.run_id: self._facts_on_record(r.update.run_id) for r in records}
+        self._runs = dict(runs)
+        self._held = {
+            record.number: self._held.get(record.number)
+            or _held_before(record, runs[record.update.run_id], now)
+            for record in records
+        }
+        self._doubtful = False
 
     def refusal(self, update: Update) -> str:
         """Why a proposal cannot even be held; empty if it can, or is on record as it stands."""
@@ -75,6 +114,8 @@ class Proposals:
                 return f'invalid_update: the proposal has a {what} {problem}'
         if update.update_id.startswith(EFFECT_ID_PREFIX):
             return f'invalid_update: update ids that begin with {EFFECT_ID_PREFIX!r} are reserved'
+        if len(self._held) >= MAX_HELD:
+            return f'gate_full: {MAX_HELD} proposals wait for their runs already'
         return ''
 
     def known(self, update: Update) -> UpdateRecord | None:
@@ -90,7 +131,7 @@ class Proposals:
             LedgerError: It could not be put on record; it is not held.
         """
         now = self._steady()
-        with self._ledger.transaction():
+        with self.transaction():
             record = self._ledger.hold(update)
             held = Held(update, record.number, now)
             made, done = self.settle_inside(pending_orders, stamp, extra=[held])
@@ -155,52 +196,69 @@ class Proposals:
             self._held[held.number] = held
         for ruling in made:
             self._held.pop(ruling.held.number, None)
+        self._forget()
 
     def note(self, run_id: str, state: SegmentState, order: int) -> None:
         """Note an event of a run, once it is on record."""
         self._runs[run_id] = self.facts_after(state, order)
+        self._forget()
 
     def facts_after(self, state: SegmentState, order: int) -> RunFacts:
         """Facts of a run whose last event is now."""
         return RunFacts(standing_of(state), self._steady(), order)
 
     def expire(self, pending_orders: Iterable[int], stamp: int) -> list[UpdateRecord]:
-        """Rule again because time has passed; forget runs that matter to nobody any more.
+        """Rule again because time has passed.
 
         Raises:
             LedgerError: The rulings could not be put on record; all goes on waiting.
         """
-        done: list[UpdateRecord] = []
-        if self._held:
-            with self._ledger.transaction():
-                made, done = self.settle_inside(pending_orders, stamp)
-            self.committed(made)
-        waiting = {held.update.run_id for held in self._held.values()}
-        horizon = self._steady() - self._settings.hold_timeout
-        for run_id in [r for r, f in self._runs.items() if f.last_event < horizon]:
-            if run_id not in waiting:
-                del self._runs[run_id]
+        if not self._held:
+            return []
+        with self.transaction():
+            made, done = self.settle_inside(pending_orders, stamp)
+        self.committed(made)
         return done
 
     def deadline(self) -> float | None:
         """Steady seconds at which :meth:`expire` has something to do, or None."""
-        return next_deadline(self._held.values(), self._facts, self._settings)
+        return next_deadline(self._held.values(), self._runs.get, self._settings)
 
     def _facts(self, run_id: str) -> RunFacts | None:
-        known = self._runs.get(run_id)
-        if known is not None:
-            return known
+        """Facts of a run; the file is asked once, since whatever changes it is noted here."""
+        if run_id not in self._runs:
+            self._runs[run_id] = self._facts_on_record(run_id)
+        return self._runs[run_id]
+
+    def _facts_on_record(self, run_id: str) -> RunFacts | None:
         run = self._ledger.run(run_id)
         if run is None:
             return None
-        elapsed = self._ledger.seconds_since_event(run_id)
-        facts = RunFacts(
-            standing_of(run.state),
-            self._steady() - elapsed,
+        return RunFacts(
+            RunStanding.RETIRED if run.retired else standing_of(run.state),
+            self._steady() - self._ledger.seconds_since_event(run_id),
             max((s.order for s in run.segments), default=0),
         )
-        self._runs[run_id] = facts
-        return facts
+
+    def _forget(self) -> None:
+        """Keep no more facts than may be asked for; the rest is in the file."""
+        if len(self._runs) <= MAX_FACTS + len(self._held):
+            return
+        waiting = {held.update.run_id for held in self._held.values()}
+        for run_id in list(self._runs)[: -MAX_FACTS // 2]:
+            if run_id not in waiting:
+                del self._runs[run_id]
+
+
+def _held_before(record: UpdateRecord, run: RunFacts | None, now: float) -> Held:
+    """What was held before this process, or this fault, as if it had come now.
+
+    What is still held of a run that succeeded waits only for earlier runs: it came in time, and
+    the time that the node was down must not make it late.
+    """
+    succeeded = run is not None and run.standing is RunStanding.SUCCEEDED
+    received = min(now, run.last_event) if run is not None and succeeded else now
+    return Held(record.update, record.number, received, record.effect)
 
 
 def unrecorded_rejection(update: Update, reason: str) -> UpdateRecord:
