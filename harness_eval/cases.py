@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import shutil
 import threading
@@ -30,6 +31,7 @@ CASE_VERSION = 1
 COMPLETION_TOPIC = '/tool_completions'
 COMPLETION_TYPE = 'harness_eval_msgs/msg/ToolCompletion'
 _TEMPORARY = '.part-'
+_NAME = re.compile(r'[A-Za-z0-9][A-Za-z0-9_.-]*')
 _BAG_VERSION: Literal[9] = 9
 _NANOSECONDS = 10**9
 
@@ -72,12 +74,14 @@ class CaseStore:
         self._decoder = decoder
         self._lock = threading.Lock()
         self._sizes: dict[str, int] | None = None
+        self._in_use: set[str] = set()
+        self._use_lock = threading.Lock()  # never held while the disk is touched
 
     def write(self, segment: Segment, captured: Captured) -> str:
         """Keep what was captured for a segment.
 
         Returns:
-            Name of the case.
+            Name of the case. No bound deletes it before :meth:`finish` or :meth:`remove`.
 
         Raises:
             CaseError: ``evidence_not_stored``, for example because the disk is full.
@@ -92,18 +96,26 @@ class CaseStore:
             final = self._root / name
             if final.exists():
                 shutil.rmtree(final)
-            part.replace(final)
+            size = _size(part)
+            self.hold(name)
+            with self._lock:
+                self._known_sizes()[name] = size
+                part.replace(final)
         except Exception as error:  # rosbags raises errors of many kinds for one full disk
             shutil.rmtree(part, ignore_errors=True)
+            self.remove(name)
             raise CaseError(
                 'evidence_not_stored',
                 f'the evidence could not be written: {_reason(error)}; make room, or set '
                 'evidence_dir to a folder that can be written',
                 retryable=True,
             ) from error
-        with self._lock:
-            self._known_sizes()[name] = _size(final)
         return name
+
+    def hold(self, name: str) -> None:
+        """Keep a case from being deleted by a bound, until :meth:`finish` or :meth:`remove`."""
+        with self._use_lock:
+            self._in_use.add(name)
 
     def read(self, name: str) -> Case:
         """The case of that name.
@@ -121,26 +133,39 @@ class CaseStore:
             ) from error
 
     def finish(self, name: str, outcome: Outcome) -> None:
-        """Note the outcome beside the evidence.
+        """Note the outcome beside the evidence, which nobody uses any more.
 
         Raises:
             CaseError: ``evidence_not_stored``.
         """
         path = self._folder(name) / CASE_FILE
         try:
-            description = json.loads(path.read_text('utf-8'))
-            description['outcome'] = json.loads(outcome.to_json())
-            _write_json(path, description)
+            self._let_go(name)
+            with self._lock:
+                description = json.loads(path.read_text('utf-8'))
+                newest = description.get('outcome') or {'attempt': 0}
+                if newest['attempt'] <= outcome.attempt:  # else another attempt was quicker
+                    description['outcome'] = json.loads(outcome.to_json())
+                    _write_json(path, description)
         except (OSError, ValueError) as error:
             raise CaseError(
                 'evidence_not_stored', f'cannot note the outcome of {name}: {_reason(error)}'
             ) from error
 
-    def remove(self, name: str) -> None:
-        """Delete a case; one that is not there is no matter."""
+    def remove(self, name: str) -> bool:
+        """Delete a case, unless it is labelled; one that is not there is no matter.
+
+        Returns:
+            Whether it is gone.
+        """
+        self._let_go(name)
         with self._lock:
-            self._known_sizes().pop(name, None)
+            if self._is_labelled(name):
+                return False
+            if self._sizes is not None:
+                self._sizes.pop(name, None)
         shutil.rmtree(self._folder(name), ignore_errors=True)
+        return True
 
     def enforce_bound(self, keep: Collection[str] = ()) -> list[str]:
         """Delete the oldest cases until the rest fits.
@@ -158,7 +183,7 @@ class CaseStore:
             for name in list(sizes):
                 if total <= self._max_bytes:
                     break
-                if name in keep or self._is_labelled(name):
+                if name in keep or self._is_in_use(name) or self._is_labelled(name):
                     continue
                 total -= sizes.pop(name)
                 removed.append(name)
@@ -173,9 +198,17 @@ class CaseStore:
                 shutil.rmtree(part, ignore_errors=True)
 
     def _folder(self, name: str) -> Path:
-        if not re.fullmatch(r'[A-Za-z0-9][A-Za-z0-9_.-]*', name):
+        if not _NAME.fullmatch(name):
             raise CaseError('evidence_lost', f'{name!r} is not the name of a case')
         return self._root / name
+
+    def _let_go(self, name: str) -> None:
+        with self._use_lock:
+            self._in_use.discard(name)
+
+    def _is_in_use(self, name: str) -> bool:
+        with self._use_lock:
+            return name in self._in_use
 
     def _is_labelled(self, name: str) -> bool:
         try:
@@ -186,9 +219,16 @@ class CaseStore:
 
     def _known_sizes(self) -> dict[str, int]:
         if self._sizes is None:
-            folders = [p for p in self._root.glob('*') if (p / CASE_FILE).exists()]
-            folders.sort(key=lambda p: p.stat().st_mtime_ns)
-            self._sizes = {p.name: _size(p) for p in folders}
+            found = []
+            for folder in self._root.glob('*'):
+                if not _NAME.fullmatch(folder.name):
+                    continue  # half written, or not ours
+                try:
+                    made = (folder / CASE_FILE).stat().st_mtime_ns
+                    found.append((made, folder.name, _size(folder)))
+                except OSError:
+                    continue  # no case, or deleted just now
+            self._sizes = {name: size for _, name, size in sorted(found)}
         return self._sizes
 
 
@@ -266,10 +306,13 @@ def _write_bag(folder: Path, segment: Segment, captured: Captured, decoder: Deco
         write(COMPLETION_TOPIC, COMPLETION_TYPE, segment.receipt, message)
         written = set()
         for frame in sorted(captured.frames.values(), key=lambda f: (f.receipt, f.stream)):
-            key = (_absolute(frame.topic), frame.type, frame.receipt)
-            if key not in written:  # several readings may come from one message
+            # Several readings may come from one message; but a simulated clock gives messages
+            # that came one after the other the same receipt.
+            topic = _absolute(frame.topic)
+            key = (topic, frame.receipt, hashlib.sha256(frame.data).digest())
+            if key not in written:
                 written.add(key)
-                write(key[0], key[1], key[2], frame.data)
+                write(topic, frame.type, frame.receipt, frame.data)
 
 
 def _read_frames(folder: Path, description: dict[str, Any]) -> Captured:
@@ -328,7 +371,7 @@ def _write_json(path: Path, data: dict[str, Any]) -> None:
 
 
 def _size(folder: Path) -> int:
-    return sum(p.stat().st_size for p in folder.iterdir())
+    return sum(entry.stat().st_size for entry in os.scandir(folder))
 
 
 def _reason(error: BaseException) -> str:
