@@ -13,13 +13,14 @@ from typing import Any
 from harness_eval.config.models import CompletionSource
 from harness_eval.contract import DecodeError
 from harness_eval.decode import Decoder, FieldPath
-from harness_eval.runs import Completion
+from harness_eval.runs import Completion, printable
 
 TOOL_COMPLETION = 'harness_eval_msgs/msg/ToolCompletion'
 GOAL_STATUS = 'action_msgs/msg/GoalStatusArray'
 ENDED_STATUSES = frozenset({4, 5, 6})
-"""``STATUS_SUCCEEDED``, ``STATUS_CANCELED`` and ``STATUS_ABORTED`` of ``action_msgs/GoalStatus``."""
+"""``STATUS_SUCCEEDED``, ``STATUS_CANCELED``, ``STATUS_ABORTED`` of ``action_msgs/GoalStatus``."""
 _NANOSECONDS = 10**9
+_MAX_DIGITS = 10
 
 
 class CompletionReader:
@@ -28,7 +29,8 @@ class CompletionReader:
     Args:
         source: Its entry in the configuration.
         decoder: Reads the messages.
-        started: Nanoseconds of the ROS clock since when the source is listened to.
+        started: Nanoseconds of the ROS clock since when the source is listened to; 0 before the
+            first ``/clock`` of a simulation.
     """
 
     def __init__(self, source: CompletionSource, decoder: Decoder, started: int) -> None:
@@ -100,7 +102,7 @@ class CompletionReader:
                 self._running.add(goal)
             elif goal not in self._ended:
                 self._ended.add(goal)
-                if goal in self._running or _stamp(status.goal_info.stamp) >= self._started:
+                if goal in self._running or 0 < self._started <= _stamp(status.goal_info.stamp):
                     tool = self._source.tool or ''
                     found.append(Completion(run_id=goal.hex(), tool=tool, unique=True))
         self._running &= present
@@ -123,12 +125,9 @@ def _stamp(time: Any) -> int:
 
 
 def _segment(text: str, path: str) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        number = -1
-    if number < 0:
+    if not (text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS):
+        found = printable(text, 60)
         raise DecodeError(
-            'not_a_segment', f'{path} should hold the number of a segment, but holds {text!r}'
+            'not_a_segment', f'{path} should hold the number of a segment, but holds {found!r}'
         )
-    return number
+    return int(text)
