@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from harness_eval.config.checks import UsableCondition
 from harness_eval.config.models import Config, ToolSettings
 from harness_eval.config.placeholders import fill_placeholders
 from harness_eval.contract import (
+    CaptureError,
     DecodeError,
     EvaluationError,
     EvaluationRequest,
@@ -21,7 +21,7 @@ from harness_eval.contract import (
 )
 from harness_eval.decode import Decoder
 from harness_eval.observation import build_observation, input_digest
-from harness_eval.runs import Completion
+from harness_eval.runs import Completion, printable
 from harness_eval.scene_graph import Op, effect_ops
 from harness_eval.usable import check_usable
 
@@ -59,12 +59,11 @@ class Requests:
         self._config = config
         self._decoder = decoder
         self._references: dict[tuple[str, str], Image] = {}
-        self._references_lock = threading.Lock()
         self.streams = _streams(config, topics or {})
 
     def streams_of(self, tool: str) -> tuple[StreamSpec, ...]:
         """The streams that an observation for the tool needs, in order of the configuration."""
-        wanted = self._config.tool(tool).views
+        wanted = self._tool(tool).views
         names = tuple(n for n in self.streams if wanted is None or _owner(n) in wanted)
         return tuple(self.streams[name] for name in names)
 
@@ -74,7 +73,7 @@ class Requests:
         Raises:
             EvaluationError: An argument that the tool needs is missing or too long.
         """
-        tool = self._config.tool(completion.tool)
+        tool = self._tool(completion.tool)
         try:
             return effect_ops(tool.on_success, _declared(tool, completion))
         except ValueError as error:
@@ -89,7 +88,7 @@ class Requests:
         Raises:
             EvaluationError: An argument that the tool needs is missing or too long.
         """
-        tool = self._config.tool(completion.tool)
+        tool = self._tool(completion.tool)
         return fill_placeholders(tool.post_condition or '', _declared(tool, completion))
 
     def prepare(self, completion: Completion, captured: Captured) -> Prepared:
@@ -99,7 +98,15 @@ class Requests:
             EvaluationError: The frames do not make an observation; or, as an
                 :class:`~harness_eval.contract.Abstention`, a view is not usable.
         """
-        tool = self._config.tool(completion.tool)
+        tool = self._tool(completion.tool)
+        needed = [stream.name for stream in self.streams_of(completion.tool)]
+        missing = [name for name in needed if name not in captured.frames]
+        if missing:
+            raise CaptureError(
+                'evidence_incomplete',
+                f'the evidence does not show {", ".join(missing)}, which the configuration '
+                f'requires for {completion.tool!r} now; run the tool again',
+            )
         observation = build_observation(captured, self._config, self._decoder)
         check_usable(observation, self._usable_conditions(observation))
         request = EvaluationRequest(
@@ -117,6 +124,14 @@ class Requests:
             request, input_digest(request, captured.frames), (min(stamps), max(stamps))
         )
 
+    def _tool(self, name: str) -> ToolSettings:
+        try:
+            return self._config.tool(name)
+        except KeyError:
+            raise EvaluationError(
+                'unknown_tool', f'{printable(name, 60)!r} is not one of required_tools any more'
+            ) from None
+
     def _usable_conditions(self, observation: Observation) -> Mapping[str, UsableCondition]:
         settings = self._config.capture.views
         conditions = {name: settings[name].usable for name in observation.views}
@@ -126,11 +141,10 @@ class Requests:
         return {reference: self._reference(name, reference) for reference in tool.references}
 
     def _reference(self, tool: str, name: str) -> Image:
-        with self._references_lock:
-            known = self._references.get((tool, name))
-            if known is None:
-                known = _read_picture(self._config.reference_path(tool, name), tool, name)
-                self._references[(tool, name)] = known
+        known = self._references.get((tool, name))
+        if known is None:  # two threads may both read it, which is better than one that waits
+            known = _read_picture(self._config.reference_path(tool, name), tool, name)
+            self._references[(tool, name)] = known
         return known
 
 
