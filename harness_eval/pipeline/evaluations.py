@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from harness_eval.calls import CallHandle, JudgeCalls
@@ -20,31 +21,57 @@ from harness_eval.contract import (
     Verdict,
 )
 from harness_eval.decode import Decoder, HeaderFacts
-from harness_eval.pipeline.effects import Effects, Waiter
+from harness_eval.pipeline.effects import Guarded, Waiter
 from harness_eval.pipeline.recorder import Recorder
 from harness_eval.requests import Prepared, Requests
-from harness_eval.runs import OPEN_AGAIN, Outcome, Segment, SegmentState, interruption
+from harness_eval.runs import (
+    OPEN_AGAIN,
+    Completion,
+    Outcome,
+    Segment,
+    SegmentState,
+    internal_error,
+    interruption,
+)
 from harness_eval.scene_graph import Op
 from harness_eval.stages import Stage
 
 log = logging.getLogger('harness_eval.pipeline')
 
-STORE_TIMEOUT = 30.0
-"""Seconds until evidence that is still being written counts as not stored (a disk that hangs)."""
+STEP_TIMEOUT = 30.0
+"""Seconds until a step on a spawned thread counts as hanging (a disk that does not answer)."""
 
 Key = tuple[str, int]
 """A run id and the number of a segment."""
 
 
+def _hanging(kind: str, what: str) -> EvaluationError:
+    return EvaluationError(
+        kind,
+        f'{what} has taken more than {STEP_TIMEOUT:g} s; is the disk of evidence_dir alive?',
+        retryable=True,
+    )
+
+
+_WRITING = _hanging('evidence_not_stored', 'writing the evidence')
+_READING = _hanging('evidence_not_read', 'reading the stored evidence')
+_PREPARING = _hanging('question_not_made', 'making the question from the evidence')
+
+
 @dataclass(eq=False)
 class _Active:
-    """A segment under evaluation. Its identity tells late answers from current ones."""
+    """A segment under evaluation. Its identity tells late answers from current ones.
+
+    While a spawned thread works for it, ``step`` is the error that it ends in if the thread does
+    not come back until ``step_until`` (steady seconds).
+    """
 
     segment: Segment
     effects: tuple[Op, ...] = ()
     capture: Capture | None = None
     streams: tuple[StreamSpec, ...] = ()
-    storing_until: float | None = None
+    step: EvaluationError | None = None
+    step_until: float = 0.0
     call: CallHandle | None = None
     evaluator: str = ''
     digest: str = ''
@@ -75,7 +102,7 @@ class Evaluations:
         cases: CaseStore,
         judges: Mapping[str, JudgeCalls],
         decoder: Decoder,
-        effects: Effects,
+        effects: Guarded,
         requests: Requests,
         recorder: Recorder,
     ) -> None:
@@ -110,30 +137,29 @@ class Evaluations:
         if waiter is not None:
             self._waiters.setdefault(key, []).append(waiter)
 
+    def adopt(self, segments: Iterable[Segment]) -> None:
+        """Count segments of a process before this one as pending, until each is taken up."""
+        for segment in segments:
+            self._enter(segment, None)
+
     def begin(self, segment: Segment, waiter: Waiter | None) -> None:
         """Begin to wait for the frames that show what a segment came to."""
         active = self._enter(segment, waiter)
-        problem = self._clock_problem(segment)
-        if problem is not None:
-            self._finish(active, problem)
-            return
-        try:
+        with self._step(active):
+            self._check_clocks(segment)
             active.effects = self._requests.effects(segment.completion)
             self._requests.post_condition_text(segment.completion)
-        except EvaluationError as error:
-            self._finish(active, error)
-            return
-        active.streams = self._requests.streams_of(segment.completion.tool)
-        for spec in active.streams:
-            self._undecodable.pop(spec.topic, None)
-        active.capture = Capture(
-            active.streams,
-            segment.t_end,
-            self._config.capture,
-            ros_start=self._effects.ros_now(),
-            wall_start=self._effects.steady_now(),
-        )
-        self._tap()
+            active.streams = self._requests.streams_of(segment.completion.tool)
+            for spec in active.streams:
+                self._undecodable.pop(spec.topic, None)
+            active.capture = Capture(
+                active.streams,
+                segment.t_end,
+                self._config.capture,
+                ros_start=self._effects.ros_now(),
+                wall_start=self._effects.steady_now(),
+            )
+            self._tap()
 
     def fail(self, segment: Segment, error: EvaluationError, waiter: Waiter | None = None) -> None:
         """End a segment as an error without looking at anything."""
@@ -142,30 +168,23 @@ class Evaluations:
     def restore(self, segment: Segment) -> None:
         """Judge a segment from its stored evidence."""
         active = self._enter(segment, None)
-        try:
+        with self._step(active):
             active.effects = self._requests.effects(segment.completion)
-        except EvaluationError as error:
-            self._finish(active, error)
-            return
-        self._recorder.show(segment, Stage.CAPTURED, 'from stored evidence')
+            self._cases.hold(segment.evidence)
+            self._recorder.show(segment, Stage.CAPTURED, 'from stored evidence')
+            self._spawn(active, _READING, lambda: self._restore(active, segment))
 
-        def work() -> None:
-            try:
-                case = self._cases.read(segment.evidence)
-            except EvaluationError as error:
-                self._post_finish(active, error)
-                return
-            self._prepare(active, case.captured)
+    def interrupt(self, segment: Segment, reason: str) -> Outcome:
+        """End a segment that has no outcome because somebody wants it.
 
-        self._effects.spawn(work)
-
-    def interrupt(self, segment: Segment, reason: str) -> None:
-        """End a segment that has no outcome because somebody wants it."""
+        Returns:
+            Its outcome: an interruption, or an error if that could not be put on record.
+        """
         key = (segment.completion.run_id, segment.completion.segment)
         active = self._active.get(key) or self._enter(segment, None)
         if active.call is not None:
             active.call.cancel()
-        self._decide(active, interruption(active.segment, reason, self._effects.ros_now()))
+        return self._decide(active, interruption(active.segment, reason, self._effects.ros_now()))
 
     def end_captures(self, kind: str, message: str) -> None:
         """End every wait for frames as an error, for example because the node is stopped."""
@@ -193,9 +212,9 @@ class Evaluations:
         for active, spec in waiting:
             if active.capture is None:
                 continue  # an error ended it a moment ago
-            if header is None and spec.stamp_source == 'header':
-                self._finish(active, _without_header(spec, kind))
-            else:
+            with self._step(active):
+                if header is None and spec.stamp_source == 'header':
+                    raise _without_header(spec, kind)
                 active.capture.add(_frame(spec, kind, data, receipt, header))
         for active in dict.fromkeys(active for active, _ in waiting):
             self._poll(active)
@@ -206,46 +225,59 @@ class Evaluations:
             self._poll(active)
         now = self._effects.steady_now()
         for active in list(self._active.values()):
-            if active.storing_until is not None and now > active.storing_until:
-                self._finish(
-                    active,
-                    EvaluationError(
-                        'evidence_not_stored',
-                        f'writing the evidence has taken more than {STORE_TIMEOUT:g} s; is the '
-                        'disk of evidence_dir alive?',
-                    ),
-                )
+            if active.step is not None and now > active.step_until:
+                self._finish(active, active.step)
 
     def wakeup(self) -> float | None:
         """Steady seconds at which :meth:`tick` has something to do; None: nothing is due."""
-        times = [a.storing_until for a in self._active.values() if a.storing_until is not None]
+        times = [a.step_until for a in self._active.values() if a.step is not None]
         return min(times, default=None)
 
     # --- capture ----------------------------------------------------------------------------
 
     def _enter(self, segment: Segment, waiter: Waiter | None) -> _Active:
-        active = _Active(segment)
-        self._active[active.key] = active
+        new = _Active(segment)
+        active = self._active.setdefault(new.key, new)
         self.wait(active.key, waiter)
         return active
 
-    def _clock_problem(self, segment: Segment) -> EvaluationError | None:
-        """Why no stamp can be compared with the end of this segment."""
+    @contextmanager
+    def _step(self, active: _Active) -> Iterator[None]:
+        """End the segment as an error whatever a step raises, so that none is left hanging."""
+        try:
+            yield
+        except EvaluationError as error:
+            self._finish(active, error)
+        except Exception as error:
+            log.exception('a fault in the evaluation of run %r; others go on', active.key[0])
+            self._finish(active, internal_error(error))
+
+    def _spawn(self, active: _Active, step: EvaluationError, work: Callable[[], None]) -> None:
+        """Have a thread do a step, and give it a deadline."""
+        active.step = step
+        active.step_until = self._effects.steady_now() + STEP_TIMEOUT
+        self._effects.spawn(work)
+
+    def _check_clocks(self, segment: Segment) -> None:
+        """Make sure that stamps can be compared with the end of this segment.
+
+        Raises:
+            CaptureError: They cannot.
+        """
         if segment.receipt == 0:
-            return CaptureError(
+            raise CaptureError(
                 'clock_not_started',
                 'the completion came before the ROS clock began: the node runs with use_sim_time '
                 'and no /clock has come; start the simulation first',
             )
         ahead = (segment.completion.stamp - segment.receipt) / 1e9
         if ahead > self._config.capture.max_clock_skew:
-            return CaptureError(
+            raise CaptureError(
                 'clock_skew',
                 f'the completion is stamped {ahead:.3f} s after it was received; capture.'
                 f'max_clock_skew allows {self._config.capture.max_clock_skew:g} s. Synchronise '
                 'the clock of the host that reported it (chrony, NTP), or leave its stamp zero',
             )
-        return None
 
     def _tap(self) -> None:
         self._effects.tap(
@@ -260,18 +292,15 @@ class Evaluations:
     def _poll(self, active: _Active) -> None:
         if active.capture is None:
             return
-        try:
+        with self._step(active):
             captured = active.capture.poll(
                 self._effects.ros_now(), self._effects.steady_now(), self._facts_of(active)
             )
-        except CaptureError as error:
-            self._finish(active, error)
-            return
-        if captured is not None:
-            active.capture = None
-            active.storing_until = self._effects.steady_now() + STORE_TIMEOUT
-            self._tap()
-            self._effects.spawn(lambda: self._store(active, captured))
+            if captured is not None:
+                active.capture = None
+                self._tap()
+                segment = active.segment
+                self._spawn(active, _WRITING, lambda: self._store(active, segment, captured))
 
     def _facts_of(self, active: _Active) -> Callable[[str], TopicFacts]:
         topics = {spec.name: spec.topic for spec in active.streams}
@@ -286,29 +315,31 @@ class Evaluations:
 
     # --- evidence and question: on spawned threads, which only post back ------------------------
 
-    def _store(self, active: _Active, captured: Captured) -> None:
-        try:
-            name = self._cases.write(active.segment, captured)
-        except EvaluationError as error:
-            self._post_finish(active, error)
-            return
-        self._effects.post(lambda: self._stored(active, name))
-        self._prepare(active, captured)
+    def _store(self, active: _Active, segment: Segment, captured: Captured) -> None:
+        with self._spawned(active):
+            name = self._cases.write(segment, captured)
+            self._effects.post(lambda: self._stored(active, name))
+            self._prepare(active, segment.completion, captured)
 
-    def _prepare(self, active: _Active, captured: Captured) -> None:
+    def _restore(self, active: _Active, segment: Segment) -> None:
+        with self._spawned(active):
+            case = self._cases.read(segment.evidence)
+            self._prepare(active, segment.completion, case.captured)
+
+    def _prepare(self, active: _Active, completion: Completion, captured: Captured) -> None:
+        prepared = self._requests.prepare(completion, captured)
+        self._effects.post(lambda: self._prepared(active, prepared))
+
+    @contextmanager
+    def _spawned(self, active: _Active) -> Iterator[None]:
+        """Post whatever the work on a spawned thread raises as the end of the segment."""
         try:
-            prepared = self._requests.prepare(active.segment.completion, captured)
+            yield
         except EvaluationError as error:
             self._post_finish(active, error)
-            return
         except Exception as error:
-            log.exception('the question for run %r could not be made', active.key[0])
-            self._post_finish(
-                active,
-                EvaluationError('internal_error', f'{type(error).__name__}: {error}'[:500]),
-            )
-            return
-        self._effects.post(lambda: self._prepared(active, prepared))
+            log.exception('a fault in the evaluation of run %r; others go on', active.key[0])
+            self._post_finish(active, internal_error(error))
 
     def _post_finish(self, active: _Active, answer: Verdict | EvaluationError) -> None:
         self._effects.post(lambda: self._finish(active, answer))
@@ -320,30 +351,33 @@ class Evaluations:
 
     def _stored(self, active: _Active, name: str) -> None:
         if not self._is_current(active):
-            self._effects.spawn(lambda: self._cases.remove(name))
+            self._effects.spawn_spare(lambda: self._discard(name))
             return
-        active.storing_until = None
-        if self._advance(active, SegmentState.CAPTURED, evidence=name):
+        active.step = _PREPARING
+        active.step_until = self._effects.steady_now() + STEP_TIMEOUT
+        # From now on the case belongs to the segment, even if the next line fails.
+        active.segment = dataclasses.replace(active.segment, evidence=name)
+        if self._advance(active, SegmentState.CAPTURED):
             self._recorder.show(active.segment, Stage.CAPTURED)
 
     def _prepared(self, active: _Active, prepared: Prepared) -> None:
         if not self._is_current(active):
             return
-        judge = self._judges[self._config.evaluator_of(active.segment.completion.tool)]
-        active.evaluator = judge.evaluator
-        active.digest = prepared.digest
-        active.observed = prepared.observed
-        active.observation = prepared.request.observation
-        if self._advance(active, SegmentState.STARTED):
-            self._recorder.show(active.segment, Stage.STARTED, judge.evaluator)
-            active.call = judge.call(
-                prepared.request, lambda answer: self._post_finish(active, answer)
-            )
+        active.step = None
+        with self._step(active):
+            judge = self._judges[self._config.evaluator_of(active.segment.completion.tool)]
+            active.evaluator = judge.evaluator
+            active.digest = prepared.digest
+            active.observed = prepared.observed
+            active.observation = prepared.request.observation
+            if self._advance(active, SegmentState.STARTED):
+                self._recorder.show(active.segment, Stage.STARTED, judge.evaluator)
+                active.call = judge.call(
+                    prepared.request, lambda answer: self._post_finish(active, answer)
+                )
 
-    def _advance(self, active: _Active, state: SegmentState, evidence: str = '') -> bool:
-        segment = dataclasses.replace(
-            active.segment, state=state, evidence=evidence or active.segment.evidence
-        )
+    def _advance(self, active: _Active, state: SegmentState) -> bool:
+        segment = dataclasses.replace(active.segment, state=state)
         try:
             self._recorder.advance(segment)
         except LedgerError as error:
@@ -369,36 +403,38 @@ class Evaluations:
             ),
         )
 
-    def _decide(self, active: _Active, outcome: Outcome) -> None:
+    def _decide(self, active: _Active, outcome: Outcome) -> Outcome:
         del self._active[active.key]
-        active.capture = None
+        active.capture = active.step = None
         self._tap()
         segment = dataclasses.replace(
             active.segment, state=outcome.state, attempt=outcome.attempt, outcome=outcome
         )
         published = self._recorder.decide(segment, outcome, active.effects)
         for waiter in self._waiters.pop(active.key, ()):
-            waiter(published)
+            self._effects.tell(waiter, published)
         observation = active.observation
-        self._effects.spawn(lambda: self._keep(segment, published, observation))
+        self._effects.spawn_spare(lambda: self._keep(segment.evidence, published, observation))
+        return published
 
-    def _keep(self, segment: Segment, outcome: Outcome, observation: Observation | None) -> None:
+    def _discard(self, name: str) -> None:
+        self._cases.remove(name)
+
+    def _keep(self, name: str, outcome: Outcome, observation: Observation | None) -> None:
         """Show the outcome, and keep or delete its evidence; on a spawned thread."""
         try:
             self._effects.picture(outcome, observation)
-        except EvaluationError as error:  # the picture shows what the verdict rests on, no more
+        except Exception as error:  # the picture shows what the verdict rests on, no more
             log.warning('no picture of run %r: %s', outcome.run_id, error)
-        if not segment.evidence:
+        if not name:
             return
         try:
-            self._cases.finish(segment.evidence, outcome)
-            removed = self._cases.enforce_bound(keep=self._needed(segment, outcome))
+            self._cases.finish(name, outcome)
         except EvaluationError as error:
             log.warning('%s', error)
-            return
-        if not self._is_kept(outcome):
-            self._cases.remove(segment.evidence)
-            removed.append(segment.evidence)
+        removed = self._cases.enforce_bound(keep={name})
+        if not self._is_kept(outcome) and self._cases.remove(name):
+            removed.append(name)
         if removed:
             self._effects.post(lambda: self._recorder.forget_evidence(removed))
 
@@ -407,11 +443,6 @@ class Evaluations:
         if keep == 'all' or outcome.state in OPEN_AGAIN:
             return True
         return keep == 'failures' and outcome.state is not SegmentState.SUCCESS
-
-    def _needed(self, segment: Segment, outcome: Outcome) -> set[str]:
-        """Cases that no bound may delete: those being judged, and the newest one."""
-        needed = {active.segment.evidence for active in list(self._active.values())}
-        return needed | {segment.evidence}
 
 
 def _frame(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 from collections.abc import Mapping
 
 from harness_eval.calls import JudgeCalls
@@ -11,13 +12,14 @@ from harness_eval.config import Config
 from harness_eval.contract import EvaluationError, LedgerError
 from harness_eval.decode import Decoder
 from harness_eval.ledger import Ledger
-from harness_eval.pipeline.effects import Effects, Waiter
+from harness_eval.pipeline.effects import Effects, Guarded, Waiter
 from harness_eval.pipeline.evaluations import Evaluations
 from harness_eval.pipeline.recorder import Recorder
 from harness_eval.requests import Requests
 from harness_eval.runs import (
     CLOSED,
     OPEN_AGAIN,
+    PENDING,
     Admission,
     Completion,
     Outcome,
@@ -28,9 +30,13 @@ from harness_eval.runs import (
     SegmentState,
     admit,
     id_problem,
+    internal_error,
     printable,
+    screen,
 )
 from harness_eval.scene_graph import Update
+
+log = logging.getLogger('harness_eval.pipeline')
 
 
 class Pipeline:
@@ -58,14 +64,20 @@ class Pipeline:
     ) -> None:
         self._config = config
         self._cases = cases
-        self._effects = effects
-        self._recorder = Recorder(config, ledger, effects, lambda: self._evaluations.orders())
+        self._effects = Guarded(effects, lambda: self._recorder.count('publishing faults'))
+        self._recorder = Recorder(
+            config,
+            ledger,
+            self._effects,
+            lambda: self._evaluations.orders(),
+            lambda: self._take_up(),
+        )
         self._evaluations = Evaluations(
             config,
             cases,
             judges,
             decoder,
-            effects,
+            self._effects,
             Requests(config, decoder, topics),
             self._recorder,
         )
@@ -88,9 +100,29 @@ class Pipeline:
     def resume(self) -> None:
         """Go on where a process before this one stopped."""
         self._cases.clear_leftovers()
-        self._recorder.resume()
-        for segment in self._recorder.pending():
-            run = self._recorder.run(segment.completion.run_id)
+        try:
+            self._recorder.resume()
+        except LedgerError as error:
+            self._recorder.failed(error)
+            return  # all of this is done when the ledger answers
+        self._recorder.publish_pending()
+        self._take_up()
+        self.tick()
+
+    def _take_up(self) -> None:
+        """Take up segments on record that have no outcome and that nobody evaluates.
+
+        A process before this one left them, or a commit that was reported as failed.
+        """
+        try:
+            left = [s for s in self._recorder.pending() if _key(s) not in self._evaluations]
+            runs = {_key(s): self._recorder.run(s.completion.run_id) for s in left}
+        except LedgerError as error:
+            self._recorder.failed(error)
+            return
+        self._evaluations.adopt(left)  # all of them, so that none is released past an earlier one
+        for segment in left:
+            run = runs[_key(segment)]
             if run is not None and run.interrupted:
                 self._evaluations.interrupt(segment, 'interrupted before a restart')
             elif segment.state is SegmentState.RECEIVED or not segment.evidence:
@@ -98,14 +130,13 @@ class Pipeline:
                     segment,
                     EvaluationError(
                         'evidence_lost',
-                        'the node was stopped before the views were stored, and what they showed '
-                        'then cannot be seen any more; run the tool again under a new run id',
+                        'the node was stopped, or could not write its ledger, before the views '
+                        'were stored, and what they showed then cannot be seen any more; run the '
+                        'tool again under a new run id',
                     ),
                 )
             else:
                 self._evaluations.restore(segment)
-        self._recorder.publish_pending()
-        self.tick()
 
     def completion(
         self, completion: Completion, receipt: int, waiter: Waiter | None = None
@@ -121,7 +152,11 @@ class Pipeline:
             self._admit(completion, receipt, waiter)
         except LedgerError as error:
             self._recorder.failed(error)
-            _tell(waiter, self._recorder.refuse(completion, error, receipt))
+            self._effects.tell(waiter, self._recorder.refuse(completion, error, receipt))
+        except Exception as error:
+            log.exception('a fault in taking a completion; others are taken')
+            answer = self._recorder.refuse(completion, internal_error(error), receipt)
+            self._effects.tell(waiter, answer)
 
     def frame(self, topic: str, kind: str, data: bytes, receipt: int) -> None:
         """A message came on a topic that somebody waits for.
@@ -196,8 +231,12 @@ class Pipeline:
         self._recorder.publish_pending()
 
     def _admit(self, completion: Completion, receipt: int, waiter: Waiter | None) -> None:
-        run = self._recorder.run(completion.run_id)
-        admission = admit(completion, run, self._config.evaluation, receipt)
+        # What the record cannot hold, or need not, is ruled on without it.
+        run = None
+        admission = screen(completion, self._config.evaluation)
+        if admission is None:
+            run = self._recorder.run(completion.run_id)
+            admission = admit(completion, run, self._config.evaluation, receipt)
         error = EvaluationError(admission.reason, admission.detail)
         if admission.ruling is Ruling.TAKE:
             self._evaluations.begin(self._recorder.accept(completion, receipt), waiter)
@@ -205,28 +244,30 @@ class Pipeline:
             self._answer(completion, run, waiter)
         elif admission.ruling is Ruling.REJECT:
             self._recorder.reject(completion, f'{admission.reason}: {admission.detail}')
-            _tell(waiter, self._rejection(completion, admission, receipt))
+            self._effects.tell(waiter, self._rejection(completion, admission, receipt))
         elif admission.ruling is Ruling.IGNORE:
-            _tell(waiter, self._recorder.unrecorded_answer(completion, error, receipt))
+            self._effects.tell(
+                waiter, self._recorder.unrecorded_answer(completion, error, receipt)
+            )
         elif admission.recorded:
             segment = self._recorder.accept(completion, receipt)
             self._evaluations.fail(segment, error, waiter)
         else:
-            _tell(waiter, self._recorder.refuse(completion, error, receipt))
+            self._effects.tell(waiter, self._recorder.refuse(completion, error, receipt))
 
     def _answer(self, completion: Completion, run: Run | None, waiter: Waiter | None) -> None:
         """Give the recorded answer again, or have it given when it is there."""
         self._recorder.count('repeated')
         key = (completion.run_id, completion.segment)
-        if key in self._evaluations:
-            self._evaluations.wait(key, waiter)
-            return
         segments = () if run is None else run.segments
-        outcome = self._recorder.unrecorded(*key) or next(
-            (s.outcome for s in segments if s.completion.segment == completion.segment), None
-        )
-        if outcome is not None:
-            _tell(waiter, outcome)
+        known = next((s for s in segments if s.completion.segment == completion.segment), None)
+        outcome = self._recorder.unrecorded(*key)
+        if outcome is None and known is not None and known.state not in PENDING:
+            outcome = known.outcome
+        if outcome is None:  # it is under way, or will be taken up when the ledger answers
+            self._evaluations.wait(key, waiter)
+        else:
+            self._effects.tell(waiter, outcome)
             self._effects.outcome(outcome)
 
     def _rejection(self, completion: Completion, admission: Admission, receipt: int) -> Outcome:
@@ -245,14 +286,14 @@ class Pipeline:
         if last is None or (run_id, last.completion.segment) not in self._evaluations:
             self._recorder.interrupt(run_id, last, reason)
         else:
-            self._recorder.leave_tombstone(run_id, reason)
-            self._evaluations.interrupt(last, reason)
+            outcome = self._evaluations.interrupt(last, reason)
+            if outcome.kind is not OutcomeKind.INTERRUPTED:
+                return False, f'it ended in an error: {outcome.message}'
         return True, 'interrupted'
 
 
-def _tell(waiter: Waiter | None, outcome: Outcome) -> None:
-    if waiter is not None:
-        waiter(outcome)
+def _key(segment: Segment) -> tuple[str, int]:
+    return segment.completion.run_id, segment.completion.segment
 
 
 def _to_judge_again(run_id: str, number: int, run: Run | None) -> tuple[Segment | None, str]:

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from itertools import takewhile
 
 from harness_eval.config import Config
 from harness_eval.contract import EvaluationError, LedgerError, Verdict
 from harness_eval.gate import Held, RunFacts
 from harness_eval.ledger import REJECTED, Ledger, UpdateRecord
-from harness_eval.pipeline.effects import Effects
+from harness_eval.pipeline.effects import Guarded
 from harness_eval.proposals import Proposals, ledger_rejection, unrecorded_rejection
 from harness_eval.runs import (
+    INTERNAL_ERROR,
     Completion,
     Outcome,
     Run,
     Segment,
     SegmentState,
+    internal_error,
     outcome_of,
     printable,
 )
@@ -25,6 +28,8 @@ from harness_eval.stages import Event, Stage
 
 log = logging.getLogger('harness_eval.pipeline')
 
+RETIRE_EVERY = 100
+"""Accepted segments between two looks at what is so old that the ledger needs it no more."""
 LEDGER_RETRY = 1.0
 """Seconds between two tries to put on record what a full or locked disk refused."""
 MAX_NAME = 256
@@ -35,29 +40,34 @@ class Recorder:
     """Puts transitions on record and then shows them.
 
     A transaction that fails decides nothing: its segment ends as an error that is published and
-    put on record as soon as the ledger can be written again.
+    put on record as soon as the ledger can be written again. A transaction may also be reported as
+    failed and have come through: what the file says then holds.
 
     Args:
         config: The whole configuration.
         ledger: The durable record.
         effects: The world around.
         pending_orders: Order of every segment that has no outcome yet.
+        on_recovery: Called when the ledger can be written again after a fault.
     """
 
     def __init__(
         self,
         config: Config,
         ledger: Ledger,
-        effects: Effects,
+        effects: Guarded,
         pending_orders: Callable[[], list[int]],
+        on_recovery: Callable[[], None],
     ) -> None:
         self._config = config
         self._ledger = ledger
         self._effects = effects
         self._pending_orders = pending_orders
+        self._on_recovery = on_recovery
         self._proposals = Proposals(ledger, config.scene_graph, effects.steady_now)
         self._unrecorded: dict[tuple[str, int], tuple[Segment, Outcome]] = {}
         self._retry_at: float | None = None
+        self._backlog = False  # something on record was published to nobody
         self.fault = ''
         self.counts: dict[str, int] = {}
 
@@ -72,8 +82,16 @@ class Recorder:
         return self._ledger.run(run_id)
 
     def pending(self) -> list[Segment]:
-        """Segments that have no outcome, after a restart."""
-        return self._ledger.pending()
+        """Segments that have no outcome on record and none that waits to be put there, in order.
+
+        Raises:
+            LedgerError: The ledger cannot be read.
+        """
+        return [
+            segment
+            for segment in self._ledger.pending()
+            if self.unrecorded(segment.completion.run_id, segment.completion.segment) is None
+        ]
 
     def unrecorded(self, run_id: str, segment: int) -> Outcome | None:
         """The outcome of a segment that is published and waits to be put on record."""
@@ -81,7 +99,11 @@ class Recorder:
         return None if found is None else found[1]
 
     def resume(self) -> None:
-        """Take what waited at the gate before a restart."""
+        """Take what waited at the gate before a restart.
+
+        Raises:
+            LedgerError: The ledger cannot be read.
+        """
         self._proposals.resume()
 
     # --- transitions ------------------------------------------------------------------------
@@ -97,6 +119,8 @@ class Recorder:
         self.count('completions')
         self._proposals.note(completion.run_id, segment.state, segment.order)
         self.show(segment, Stage.RECEIVED)
+        if segment.order % RETIRE_EVERY == 0:
+            self._retire()
         return segment
 
     def advance(self, segment: Segment) -> None:
@@ -128,6 +152,11 @@ class Recorder:
             self._unrecorded[outcome.run_id, outcome.segment] = (segment, outcome)
             self._effects.outcome(outcome)
             return outcome
+        except Exception as error:
+            if outcome.error_kind == INTERNAL_ERROR:
+                raise
+            log.exception('the outcome of run %r cannot be written down', outcome.run_id)
+            return self.decide(segment, self.outcome(segment, internal_error(error)), ())
         self.count(outcome.label)
         self._publish([outcome], updates)
         self.show(segment, Stage.COMPLETED, outcome.label)
@@ -142,22 +171,13 @@ class Recorder:
         order = 0 if last is None else last.order
         changed = {run_id: self._proposals.facts_after(SegmentState.INTERRUPTED, order)}
         stamp = self._effects.ros_now()
-        with self._ledger.transaction():
+        with self._proposals.transaction():
             self._ledger.interrupt(run_id, reason)
             made, updates = self._proposals.settle_inside(
                 self._pending_orders(), stamp, changed=changed
             )
         self._proposals.committed(made, changed=changed)
         self._publish([], updates)
-
-    def leave_tombstone(self, run_id: str, reason: str) -> None:
-        """Put on record that no further completion of a run is taken.
-
-        Raises:
-            LedgerError: It could not be put on record.
-        """
-        with self._ledger.transaction():
-            self._ledger.interrupt(run_id, reason)
 
     def forget_evidence(self, names: list[str]) -> None:
         """Note that cases were deleted to keep within bounds."""
@@ -258,6 +278,8 @@ class Recorder:
                     'conflicting_update: an update of this run and name with other operations is '
                     f'on record as {known.state}; give each update a name of its own',
                 )
+            elif known.state == REJECTED:
+                self._effects.update(known)
         except LedgerError as error:
             self.failed(error)
             self._effects.update(ledger_rejection(update, error))
@@ -270,18 +292,19 @@ class Recorder:
     # --- time, and a ledger that fails --------------------------------------------------------
 
     def tick(self) -> None:
-        """Time has passed: expire proposals, and try again what could not be written."""
+        """Time has passed: expire proposals, or try again what could not be written."""
         now = self._effects.steady_now()
-        if self._retry_at is not None and now >= self._retry_at:
-            self._retry()
+        if self._retry_at is not None:
+            if now >= self._retry_at:
+                self._retry()
+            return
         deadline = self._proposals.deadline()
         if deadline is not None and now > deadline:
             self._expire()
 
     def wakeup(self) -> float | None:
         """Steady seconds at which :meth:`tick` has something to do; None: nothing is due."""
-        times = [t for t in (self._retry_at, self._proposals.deadline()) if t is not None]
-        return min(times, default=None)
+        return self._proposals.deadline() if self._retry_at is None else self._retry_at
 
     def failed(self, error: LedgerError) -> None:
         """Note that the ledger failed; what it refused is tried again."""
@@ -289,14 +312,13 @@ class Recorder:
             log.error('%s: %s', error.kind, error.message)
         self.fault = error.message
         self.count('ledger faults')
+        self._proposals.doubt()
         self._retry_at = self._effects.steady_now() + LEDGER_RETRY
 
     def publish_pending(self) -> None:
         """Publish what is decided and was not published yet."""
-        try:
-            self._publish(self._ledger.unpublished_outcomes(), self._ledger.unpublished_updates())
-        except LedgerError as error:
-            self.failed(error)
+        self._backlog = True
+        self._publish([], [])
 
     def count(self, what: str) -> None:
         """Count something for diagnostics."""
@@ -310,8 +332,10 @@ class Recorder:
             run_id: self._proposals.facts_after(outcome.state, segment.order)
         }
         extra: list[Held] = []
-        with self._ledger.transaction():
+        with self._proposals.transaction():
             self._ledger.decide(segment, outcome)
+            if outcome.state is SegmentState.INTERRUPTED:
+                self._ledger.interrupt(run_id, outcome.message)
             if outcome.state is SegmentState.SUCCESS and effects:
                 number = segment.completion.segment
                 extra.append(self._proposals.hold_effect_inside(run_id, number, effects))
@@ -322,16 +346,21 @@ class Recorder:
         return updates
 
     def _publish(self, outcomes: list[Outcome], updates: list[UpdateRecord]) -> None:
-        told = [outcome for outcome in outcomes if self._effects.outcome(outcome)]
-        passed = [record for record in updates if self._effects.update(record)]
-        for record in updates:
-            self.count('updates rejected' if record.state == REJECTED else 'updates released')
-        if not told and not passed:
-            return
+        """Publish what is on record, in order, and note that; what nobody can hear waits."""
         try:
-            with self._ledger.transaction():
-                self._ledger.mark_published(told, passed)
-        except LedgerError as error:  # published again after a restart, which consumers stand
+            if self._backlog:
+                outcomes = self._ledger.unpublished_outcomes()
+                updates = self._ledger.unpublished_updates()
+            told = list(takewhile(self._effects.outcome, outcomes))
+            passed = list(takewhile(self._effects.update, updates))
+            self._backlog = len(told) < len(outcomes) or len(passed) < len(updates)
+            for record in passed:
+                self.count('updates rejected' if record.state == REJECTED else 'updates released')
+            if told or passed:
+                with self._ledger.transaction():
+                    self._ledger.mark_published(told, passed)
+        except LedgerError as error:  # published again later, which consumers stand
+            self._backlog = True
             self.failed(error)
 
     def _expire(self) -> None:
@@ -341,24 +370,35 @@ class Recorder:
         except LedgerError as error:
             self.failed(error)
 
+    def _retire(self) -> None:
+        try:
+            with self._ledger.transaction():
+                self._ledger.retire()
+        except LedgerError as error:
+            self.failed(error)
+
     def _retry(self) -> None:
         """Put on record what could not be written before; try again later if that fails."""
         self._retry_at = None
         try:
-            with self._ledger.transaction():
+            with self._proposals.transaction():
                 pass
             for key, (segment, outcome) in list(self._unrecorded.items()):
                 if not self._is_decided(segment):
                     self._publish([], self._record(segment, outcome, ()))
+                    self._proposals.doubt()  # an interruption may have come meanwhile
                 del self._unrecorded[key]
         except LedgerError as error:
             self.failed(error)
             return
+        if self._retry_at is not None:
+            return  # what was put on record could not be noted as published
         if self.fault:
             log.warning('the ledger can be written again')
         self.fault = ''
         self.publish_pending()
         self._expire()
+        self._on_recovery()
 
     def _is_decided(self, segment: Segment) -> bool:
         """Whether the commit that was reported as failed had come through after all."""
