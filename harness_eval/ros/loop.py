@@ -79,9 +79,14 @@ class Loop:
         """Seconds until the next tick; None: no tick is due before something else happens."""
         now = time.monotonic()
         waits = []
-        if self._polling():
-            waits.append(ticked + CAPTURE_PERIOD - now)
-        due = self._due()
+        try:
+            if self._polling():
+                waits.append(ticked + CAPTURE_PERIOD - now)
+            due = self._due()
+        except Exception as error:  # it must not end the thread that everything waits for
+            log.exception('a fault inside harness_eval; the node goes on')
+            self._on_fault(error)
+            return CAPTURE_PERIOD
         if due is not None:
             waits.append(max(due, ticked + CAPTURE_PERIOD) - now)
         return max(0.0, min(waits)) if waits else None
