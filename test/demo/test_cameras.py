@@ -29,9 +29,7 @@ def cameras(cell: Cell) -> Iterator[Cameras]:
 
 
 @pytest.mark.parametrize('thing', ['bottle', 'tin'])
-def test_a_tag_is_seen_where_the_intrinsics_say(
-    cell: Cell, cameras: Cameras, thing: str
-) -> None:
+def test_a_tag_is_seen_where_the_intrinsics_say(cell: Cell, cameras: Cameras, thing: str) -> None:
     matrix = np.array(cell.data.body(thing).xmat).reshape(3, 3)
     half = at.BOTTLE_HALF if thing == 'bottle' else at.TIN_HALF
     point = cell.position(thing) + matrix @ (0.0, -half - 0.0008, OF_THE_TAG[thing])

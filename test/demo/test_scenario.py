@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from harness_eval.demo.faults import Fault
 from harness_eval.demo.scenario import SCENARIO
 
@@ -25,7 +27,7 @@ def test_every_fault_is_played_and_every_tool_also_without_one() -> None:
 
 def test_after_something_was_undone_that_the_graph_knows_a_survey_comes_first() -> None:
     undone = False
-    for before, step in zip(SCENARIO, SCENARIO[1:], strict=False):
+    for before, step in pairwise(SCENARIO):
         changed = before.fault is Fault.NONE and before.tool != 'survey_cell'
         undone = (undone or changed) and before.tool != 'survey_cell'
         if step.reset and undone:
