@@ -119,7 +119,7 @@ def test_the_same_seed_plays_the_same_run() -> None:
         cell = Cell(12)
         perform(cell, SCRIPTS[7], 13)
         ends.append(cell.position('bottle'))
-    assert np.array_equal(*ends)
+    assert np.array_equal(ends[0], ends[1])
 
 
 @pytest.mark.parametrize(
