@@ -30,9 +30,11 @@ LATCHED = QoSProfile(
     reliability=ReliabilityPolicy.RELIABLE,
     durability=DurabilityPolicy.TRANSIENT_LOCAL,
 )
-CALL_TIMEOUT = 3.0
-"""Seconds until a call counts as lost. A node that has only just been found may hear the request
-before its way back to us is known; the answer never arrives then."""
+FIRST_PATIENCE, LAST_PATIENCE = 0.4, 5.0
+"""Seconds until a call counts as lost; doubled with each one. A node that has only just been found
+may hear the request before it knows our way back, and its answer never arrives then."""
+GRACE = 0.1
+"""Seconds between finding a service and the first call, in which the node finds us as well."""
 SPIN_PERIOD = 0.1
 CLOCK_TIMEOUT = 1.0
 """Seconds to wait for a ``/clock``."""
@@ -57,6 +59,7 @@ class EvaluatorLink:
         self.heard: list[Outcome] = []
         self.unreadable = ''
         self._run_id = run_id
+        self._patience = FIRST_PATIENCE
         self._context = rclpy.Context()
         rclpy.init(args=[], context=self._context)
         try:
@@ -122,7 +125,12 @@ class EvaluatorLink:
         Raises:
             TimeoutError: No node answered.
         """
-        response = self._call(self._get_run, GetRun.Request(run_id=self._run_id), deadline)
+        request = GetRun.Request(run_id=self._run_id)
+        try:
+            response = self._call(self._get_run, request, deadline, self._patience)
+        except TimeoutError:
+            self._patience = min(2 * self._patience, LAST_PATIENCE)
+            raise
         if not response.known:
             return None
         try:
@@ -146,7 +154,7 @@ class EvaluatorLink:
             TimeoutError: No node answered.
         """
         request = JudgeRun.Request(run_id=self._run_id, segment=segment)
-        response = self._call(self._judge_run, request, deadline)
+        response = self._call(self._judge_run, request, deadline, LAST_PATIENCE)
         return (response.attempt, '') if response.accepted else (0, response.message)
 
     def interrupt(self, reason: str, deadline: float) -> tuple[bool, str]:
@@ -156,7 +164,7 @@ class EvaluatorLink:
             TimeoutError: No node answered.
         """
         request = InterruptRun.Request(run_id=self._run_id, reason=reason)
-        response = self._call(self._interrupt_run, request, deadline)
+        response = self._call(self._interrupt_run, request, deadline, LAST_PATIENCE)
         return response.interrupted, response.message
 
     def age(self, stamp: int) -> float:
@@ -171,12 +179,13 @@ class EvaluatorLink:
         now = nanoseconds_of(clocks[-1].clock) if clocks else time.time_ns()
         return (now - stamp) / _NANOSECONDS
 
-    def _call(self, client: Any, request: Any, deadline: float) -> Any:
-        deadline = min(deadline, time.monotonic() + CALL_TIMEOUT)
-        if not self.spin_until(client.service_is_ready, deadline):
-            raise TimeoutError
+    def _call(self, client: Any, request: Any, deadline: float, patience: float) -> Any:
+        if not client.service_is_ready():
+            if not self.spin_until(client.service_is_ready, deadline):
+                raise TimeoutError
+            self.spin_until(lambda: False, min(deadline, time.monotonic() + GRACE))
         future = client.call_async(request)
-        if not self.spin_until(future.done, deadline):
+        if not self.spin_until(future.done, min(deadline, time.monotonic() + patience)):
             client.remove_pending_request(future)
             raise TimeoutError
         return future.result()

@@ -15,7 +15,15 @@ from harness_eval.cli.outcome_text import outcome_heading, outcome_json, outcome
 from harness_eval.cli.records import DEFAULT_NODE, JsonOption, NodeOption
 from harness_eval.cli.runs import age_text
 from harness_eval.cli.screen import complain, fields, plain, print_json, print_screen, refuse
-from harness_eval.cli.waiting import NeverComesError, OnRecord, Wanted, answer, heard, is_old
+from harness_eval.cli.waiting import (
+    NeverComesError,
+    OnRecord,
+    Wanted,
+    answer,
+    heard,
+    is_old,
+    merged,
+)
 from harness_eval.cli.with_ros import checked_run_id, linked
 from harness_eval.runs import CLOSED, Outcome
 
@@ -157,8 +165,7 @@ class _Search:
         if isinstance(run, str):
             self.unreadable = run
             return None
-        if run is None:
-            run = heard(self._run_id, self._link.heard)
+        run = merged(run, heard(self._run_id, self._link.heard))
         if run is None:
             self.unreadable = self._link.unreadable
             return None

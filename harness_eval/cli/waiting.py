@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness_eval.cli.outcome_text import interruption_without_outcome
 from harness_eval.contract import Status
@@ -40,12 +40,12 @@ class Wanted:
     Attributes:
         segment: Number of a segment; None: the last one, whichever that is.
         final: Whether ``process`` is waited through, until the run as a whole is decided.
-        attempt: The earliest attempt that counts.
+        attempt: The earliest attempt that counts; 0 is one at a completion that was refused.
     """
 
     segment: int | None = None
     final: bool = False
-    attempt: int = 1
+    attempt: int = 0
 
 
 def answer(run: OnRecord, wanted: Wanted) -> Outcome | None:
@@ -88,6 +88,28 @@ def heard(run_id: str, outcomes: Iterable[Outcome]) -> OnRecord | None:
     ordered = tuple(newest[number] for number in sorted(newest))
     last = ordered[-1]
     return OnRecord(run_id, last.tool, last.state, last.segment, ordered)
+
+
+def merged(run: OnRecord | None, published: OnRecord | None) -> OnRecord | None:
+    """What is on record and what was published, together.
+
+    A decision is put on record before it is published, so that the record is never behind. There
+    is one exception: where the record cannot be written, the run ends in an error that is only
+    published.
+
+    Args:
+        run: What is on record; None if nothing is, or nobody could be asked.
+        published: What was published, as :func:`heard` gives it.
+    """
+    if run is None or published is None:
+        return run or published
+    last = published.outcomes[-1]
+    known = next((o.attempt for o in run.outcomes if o.segment == last.segment), 0)
+    news = last.segment == run.segment and last.attempt > known and last.verdict is None
+    if run.state not in PENDING or not news:
+        return run
+    outcomes = (*(o for o in run.outcomes if o.segment != last.segment), last)
+    return replace(run, state=last.state, outcomes=outcomes)
 
 
 def is_old(age: float, max_age: float) -> bool:
