@@ -1,0 +1,92 @@
+"""The evaluator node, with a watch on what a run spends its time on.
+
+Capture, the storage of evidence and the judge are wrapped from outside; the node itself is the
+one that is installed. When it is asked to end, it writes a line ``record`` with what it saw as
+JSON: lists of intervals in monotonic nanoseconds.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from benchmarks.nodes import judge
+from harness_eval.capture import Capture, Captured, Frame, TopicFacts
+from harness_eval.cases import CaseStore
+from harness_eval.pipeline import evaluations
+from harness_eval.ros import evaluator_node
+from harness_eval.runs import Segment
+
+captures: list[dict[str, int]] = []
+stores: list[tuple[int, int]] = []
+
+
+class ObservedCapture(Capture):
+    """Notes when the wait for frames began, when it was over, and what was chosen."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        """Begin the wait."""
+        self._began = time.monotonic_ns()
+        self._last_receipt = 0
+        super().__init__(*arguments, **options)
+
+    def add(self, frame: Frame) -> None:
+        """Take one more frame."""
+        self._last_receipt = frame.receipt
+        super().add(frame)
+
+    def poll(
+        self, ros_now: int, wall_now: float, facts: Callable[[str], TopicFacts]
+    ) -> Captured | None:
+        """Look whether the observation is complete."""
+        captured = super().poll(ros_now, wall_now, facts)
+        if captured is not None:
+            captures.append(
+                {
+                    'began': self._began,
+                    'ended': time.monotonic_ns(),
+                    'opens': self._window.opens,
+                    'decided': time.time_ns(),
+                    'received': self._last_receipt,
+                    'newest': max(frame.stamp for frame in captured.frames.values()),
+                }
+            )
+        return captured
+
+
+def _observe_stores() -> None:
+    write = CaseStore.write
+
+    def observed(self: CaseStore, segment: Segment, captured: Captured) -> str:
+        began = time.monotonic_ns()
+        try:
+            return write(self, segment, captured)
+        finally:
+            stores.append((began, time.monotonic_ns()))
+
+    CaseStore.write = observed  # type: ignore[method-assign]
+
+
+def main() -> int:
+    """Run the node and say when it became active and, at its end, what was seen."""
+    judge.collect = True
+    evaluations.Capture = ObservedCapture  # type: ignore[misc]
+    _observe_stores()
+    activate = evaluator_node.EvaluatorNode._activate
+
+    def observed(node: evaluator_node.EvaluatorNode) -> None:
+        activate(node)
+        print(f'active {time.monotonic_ns()}', flush=True)  # noqa: T201
+
+    evaluator_node.EvaluatorNode._activate = observed  # type: ignore[method-assign]
+    code = evaluator_node.main(sys.argv)
+    record = {'captures': captures, 'stores': stores, 'judges': judge.calls}
+    print(f'record {json.dumps(record)}', flush=True)  # noqa: T201
+    return code
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,75 @@
+"""What the harness itself adds to a run: the time from its completion to its verdict, less the
+wait for pictures, the storage of evidence and the judge.
+
+Measured in another process than the node's: from just before the completion is published to the
+receipt of the verdict. What is left are both ways through DDS, four commits of the ledger, the
+reading of the messages, the digest of everything the judge is given, and the way between threads.
+The judge answers at once. The compared side is a managed rclpy node that answers a completion
+with a verdict and does nothing else: both ways through DDS alone.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+
+from benchmarks.agent import Link, agent_on, check_success
+from benchmarks.effort import Effort
+from benchmarks.lab import configuration, open_lab
+from benchmarks.observed import Interval, Record
+from benchmarks.rows import Row, Target, row
+from harness_eval_msgs.msg import RunOutcome, Verdict
+
+CAMERAS = 3
+RATE = 30.0
+SETTLE = 0.06
+"""Seconds; as little as ``max_ahead`` allows, since the wait is not what is measured."""
+WARM_UP = 10
+"""Runs that are not counted: modules are imported, files made, caches filled."""
+
+
+def measure(effort: Effort) -> list[Row]:
+    """Measure both sides in turns."""
+    chance = random.Random(0)
+    runs: list[Interval] = []
+    round_trips: list[float] = []
+    with open_lab() as lab, agent_on(lab.domain) as agent:
+        lab.cameras(CAMERAS, 640, 480, RATE)
+        evaluator = lab.evaluator(
+            configuration(CAMERAS, settle=SETTLE),
+            module='benchmarks.nodes.observed_evaluator',
+        )
+        bare = lab.start('benchmarks.nodes.bare', '--ros-args', '-r', '__ns:=/bare')
+        bare.wait_for('active')
+        observed, echo = agent.link('evaluator'), agent.link('bare')
+        observed.wait_until_connected(Verdict, RunOutcome)
+        echo.wait_until_connected(Verdict)
+        for number in range(WARM_UP):
+            _run(observed, f'warm-up-{number}')
+            _run(echo, f'warm-up-{number}')
+        check_success(observed.hear(RunOutcome, 'warm-up-0'))
+        for repetition in range(effort.repetitions):
+            for number in range(effort.overhead_runs):
+                time.sleep(chance.random() / RATE)
+                runs.append(_run(observed, f'run-{repetition}-{number}'))
+            for number in range(effort.overhead_runs):
+                began, ended = _run(echo, f'run-{repetition}-{number}')
+                round_trips.append((ended - began) / 1e6)
+        record = Record.of(evaluator)
+    return [
+        row(
+            'completion to verdict less capture, storage, judge',
+            'ms',
+            [record.overhead(run) for run in runs],
+            statistic='p99',
+            repetitions=effort.repetitions,
+            target=Target(5.0),
+            reference=round_trips,
+            reference_name='bare rclpy node that only answers',
+        )
+    ]
+
+
+def _run(link: Link, run_id: str) -> Interval:
+    began = link.complete(run_id)
+    return began, link.hear(Verdict, run_id).monotonic
