@@ -7,7 +7,6 @@ from datetime import datetime, timezone
 from typing import Annotated, Any
 
 import typer
-from rich import box
 from rich.table import Table
 
 from harness_eval.cli.records import (
@@ -66,13 +65,15 @@ def time_text(wall: float) -> str:
 
 
 def _table(rows: list[RunRow], now: float) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    repeated = any(row.segment.attempt > 1 for row in rows)
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
     table.add_column('run', overflow='fold', min_width=8)
     table.add_column('seg', justify='right', no_wrap=True)
     table.add_column('tool', overflow='fold', min_width=6)
     table.add_column('state', no_wrap=True)
     table.add_column('kind', overflow='fold', min_width=8)
-    table.add_column('tries', justify='right', no_wrap=True)
+    if repeated:
+        table.add_column('tries', justify='right', no_wrap=True)
     table.add_column('age', justify='right', no_wrap=True)
     for row in rows:
         segment = row.segment
@@ -82,7 +83,7 @@ def _table(rows: list[RunRow], now: float) -> Table:
             plain(segment.completion.tool),
             state_text(segment.state.value),
             plain(kind_of(segment)) or '-',
-            str(segment.attempt),
+            *([str(segment.attempt)] if repeated else []),
             age_text(now - row.wall),
         )
     return table

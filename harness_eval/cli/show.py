@@ -105,7 +105,7 @@ def _end_text(segment: Segment) -> str:
         text = f'{end / _NANOSECONDS:.3f} s of simulated time'
     else:
         moment = datetime.fromtimestamp(end / _NANOSECONDS, timezone.utc)
-        text = moment.isoformat(sep=' ', timespec='milliseconds')
+        text = f'{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond // 1000:03d} UTC'
     if not segment.completion.stamp:
         return f'{text} (receipt; the completion had no stamp)'
     late = (segment.receipt - segment.completion.stamp) / _NANOSECONDS

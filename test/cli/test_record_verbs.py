@@ -207,7 +207,7 @@ def test_show_tells_everything_about_a_run(ledger: Ledger, shell: Shell) -> None
     assert '\x1b' not in text
     for words in (
         'arguments  target: bottle',
-        '2023-11-14 22:13:20.500+00:00 (received 0.500 s after its stamp)',
+        '2023-11-14 22:13:20.500 UTC (received 0.500 s after its stamp)',
         'case       case-0001',
         'attempt 1  ERROR',
         'judge_timeout (may be judged again)',
