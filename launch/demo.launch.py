@@ -60,8 +60,10 @@ def start_demo(context: LaunchContext) -> list[Action]:
     record.mkdir(parents=True)
 
     # What is set already wins. Camera images are larger than the shared memory that Fast DDS takes
-    # by default; and the cell is rendered without a screen.
+    # by default (Fast DDS 2 knows the profile by the first name, Fast DDS 3 by the second); and the
+    # cell is rendered without a screen.
     variables = {
+        'FASTRTPS_DEFAULT_PROFILES_FILE': str(share / 'config' / 'fastdds.xml'),
         'FASTDDS_DEFAULT_PROFILES_FILE': str(share / 'config' / 'fastdds.xml'),
         'MUJOCO_GL': 'egl',
         'OMP_NUM_THREADS': '1',

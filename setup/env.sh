@@ -23,6 +23,8 @@ export PATH=$_home/venv/bin:$PATH
 
 # One colour picture is larger than the shared memory that Fast DDS takes by default; see the file.
 if [ -e "$_root/config/fastdds.xml" ]; then
+  # Fast DDS 2 (Jazzy) knows it by the first name, Fast DDS 3 (Kilted) by the second.
+  export FASTRTPS_DEFAULT_PROFILES_FILE=${FASTRTPS_DEFAULT_PROFILES_FILE:-$_root/config/fastdds.xml}
   export FASTDDS_DEFAULT_PROFILES_FILE=${FASTDDS_DEFAULT_PROFILES_FILE:-$_root/config/fastdds.xml}
 fi
 # Render without a screen.

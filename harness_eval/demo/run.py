@@ -107,7 +107,9 @@ def _environment(base: Mapping[str, str], domain: int) -> dict[str, str]:
     environment['ROS_DOMAIN_ID'] = str(domain)
     environment.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
     environment.setdefault('MUJOCO_GL', 'egl')
-    environment.setdefault('FASTDDS_DEFAULT_PROFILES_FILE', str(shared_file('fastdds.xml')))
+    # Fast DDS 2 (Jazzy) knows the file by the first name, Fast DDS 3 (Kilted) by the second.
+    for variable in ('FASTRTPS_DEFAULT_PROFILES_FILE', 'FASTDDS_DEFAULT_PROFILES_FILE'):
+        environment.setdefault(variable, str(shared_file('fastdds.xml')))
     # Two threads of arithmetic in each of three processes would only be in each other's way.
     environment.setdefault('OMP_NUM_THREADS', '1')
     return environment
