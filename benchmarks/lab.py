@@ -13,6 +13,8 @@ from harness_eval.demo.domain import free_domain
 
 FASTDDS_PROFILE = ROOT / 'config' / 'fastdds.xml'
 """Shared memory large enough for pictures; with less of it most of them are lost."""
+PROFILE_VARIABLES = ('FASTRTPS_DEFAULT_PROFILES_FILE', 'FASTDDS_DEFAULT_PROFILES_FILE')
+"""What names the profile to Fast DDS 2 (Jazzy) and to Fast DDS 3 (Kilted)."""
 
 
 class Lab:
@@ -83,7 +85,7 @@ def open_lab() -> Iterator[Lab]:
             'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
             'ROS_LOG_DIR': str(folder / 'ros-log'),
             'ROS_HOME': str(folder / 'ros-home'),
-            'FASTDDS_DEFAULT_PROFILES_FILE': str(FASTDDS_PROFILE),
+            **dict.fromkeys(PROFILE_VARIABLES, str(FASTDDS_PROFILE)),
         }
         with _environment(settings):
             lab = Lab(folder, domain)
