@@ -160,6 +160,7 @@ class World:
         self.topic_facts = TopicFacts(publishers=1)
         self._given_cases = cases
         self._picture = 0
+        self._reader: LedgerReader | None = None
         self.start()
 
     # --- life -------------------------------------------------------------------------------
@@ -186,6 +187,8 @@ class World:
 
     def close(self) -> None:
         """End."""
+        if self._reader is not None:
+            self._reader.close()
         self.ledger.close()
 
     # --- what comes in ------------------------------------------------------------------------
@@ -291,7 +294,9 @@ class World:
 
     def reader(self) -> LedgerReader:
         """A reader of the ledger."""
-        return LedgerReader(self.url)
+        if self._reader is None:
+            self._reader = LedgerReader(self.url)
+        return self._reader
 
     def released(self) -> list[tuple[int, str, str]]:
         """Revision, run and name of every released update, as the ledger has them."""
