@@ -35,6 +35,8 @@ FIRST_PATIENCE, LAST_PATIENCE = 0.4, 5.0
 may hear the request before it knows our way back, and its answer never arrives then."""
 GRACE = 0.1
 """Seconds between finding a service and the first call, in which the node finds us as well."""
+READY_TIMEOUT = 2.0
+"""Seconds until a service that is not there counts as an answer that did not come."""
 SPIN_PERIOD = 0.1
 CLOCK_TIMEOUT = 1.0
 """Seconds to wait for a ``/clock``."""
@@ -181,7 +183,8 @@ class EvaluatorLink:
 
     def _call(self, client: Any, request: Any, deadline: float, patience: float) -> Any:
         if not client.service_is_ready():
-            if not self.spin_until(client.service_is_ready, deadline):
+            found = min(deadline, time.monotonic() + READY_TIMEOUT)
+            if not self.spin_until(client.service_is_ready, found):
                 raise TimeoutError
             self.spin_until(lambda: False, min(deadline, time.monotonic() + GRACE))
         future = client.call_async(request)

@@ -134,7 +134,7 @@ class _Search:
         self._wanted = wanted
         self._node = node
         self._max_age = max_age
-        self._fresh = False
+        self._fresh = False  # whatever comes was decided while we wait
         self.why = ''
         self.unreadable = ''
 
@@ -147,18 +147,20 @@ class _Search:
                 return outcome
             if status is not None:
                 status.update(f'{plain(self._run_id, 60)}: {plain(self.why, 200)}')
-            now = time.monotonic()
-            if now >= deadline:
-                return None
-            self._link.spin_until_heard(count, min(deadline, now + POLL_PERIOD))
+            pause = min(deadline, time.monotonic() + POLL_PERIOD)
+            news = self._link.spin_until_heard(count, pause)
+            if pause >= deadline and not news:
+                return None  # a question now would be one whose answer nobody waits for
 
     def _look(self, deadline: float) -> Outcome | None:
         run: OnRecord | str | None
+        answered = True
         try:
             run = self._link.look(deadline)
         except TimeoutError:
-            self.why = f'no evaluator node {plain(self._node)!r} answers'
-            run = None
+            run, answered = None, False
+            if not self.why or time.monotonic() < deadline:
+                self.why = f'no evaluator node {plain(self._node)!r} answers'
         else:
             self.why = 'the node has heard of no completion of it'
             self._fresh = self._fresh or run is None
@@ -174,7 +176,9 @@ class _Search:
         except NeverComesError as error:
             refuse(f'run {plain(self._run_id)!r}: {error}')
         if outcome is None:
-            self._fresh = True
+            # What is not on record now is decided while we wait. Of what was published before,
+            # one message comes after the other, so that this says nothing of the next.
+            self._fresh = self._fresh or answered
             self.why = f'segment {run.segment} is {run.state.value}'
             return None
         return outcome if self._fresh or not self._too_old(outcome, run) else None

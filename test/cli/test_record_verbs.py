@@ -67,6 +67,7 @@ def end(
         observed=(segment.t_end + SECOND // 4, segment.t_end + SECOND // 2),
     )
     with ledger.transaction():
+        ledger.set_state(dataclasses.replace(segment, state=SegmentState.STARTED))
         ledger.decide(segment, outcome)
     return segment
 
