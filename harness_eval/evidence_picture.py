@@ -40,6 +40,8 @@ _PANEL = (52, 45, 40)
 _HATCH = (84, 74, 67)
 _TEXT = (236, 232, 228)
 _DIM = (178, 168, 158)
+_HOLDS = (96, 190, 70)
+_FAILS = (80, 80, 235)
 _WHITE = (255, 255, 255)
 _UNREADABLE = (70, 40, 40)
 """BGR of pixels without a value in a depth image."""
@@ -91,6 +93,7 @@ class PictureCaption:
         segment: Number of the segment.
         lines: Evidence or reason, one thought each.
         score: Confidence in [0, 1], if there is one.
+        kind: Kind of failure, error or abstention, if there is one.
     """
 
     status: str
@@ -99,6 +102,7 @@ class PictureCaption:
     segment: int
     lines: Sequence[str]
     score: float | None = None
+    kind: str = ''
 
 
 @dataclass(frozen=True)
@@ -305,7 +309,8 @@ def _header(caption: PictureCaption, width: int) -> Image:
         _write(bar, score, (right, 44), _SUBTITLE_SCALE, _WHITE)
         right -= _MARGIN
     left = _MARGIN + _text_width(status, _TITLE_SCALE, 2) + 24
-    tool = _shortened(caption.tool, right - left, _SUBTITLE_SCALE)
+    what = f'{caption.tool}: {caption.kind}' if caption.kind else caption.tool
+    tool = _shortened(what, right - left, _SUBTITLE_SCALE)
     _write(bar, tool, (left, 31), _SUBTITLE_SCALE, _WHITE)
     run = f'run {caption.run_id}   segment {caption.segment}'
     if _text_width(ascii_fold(run), _SMALL_SCALE) > right - left:
@@ -315,22 +320,30 @@ def _header(caption: PictureCaption, width: int) -> Image:
 
 
 def _evidence(lines: Sequence[str], width: int) -> Image:
-    shown: list[tuple[str, bool]] = []
+    shown: list[tuple[str, tuple[int, int, int] | None]] = []
     for line in lines:
         parts = _wrapped(line, width - 3 * _MARGIN - 8, _TEXT_SCALE)
-        shown += [(part, index == 0) for index, part in enumerate(parts)]
+        shown += [(part, None if index else _bullet(line)) for index, part in enumerate(parts)]
     if len(shown) > MAX_LINES:
-        left_out = sum(first for _, first in shown[MAX_LINES - 1 :])
+        left_out = sum(bullet is not None for _, bullet in shown[MAX_LINES - 1 :])
         cut = shown[: MAX_LINES - 1]
         note = f'+{left_out} more' if left_out else '...'
-        shown = [*cut, (note, False)]
+        shown = [*cut, (note, None)]
     panel = np.full((len(shown) * _LINE_HEIGHT + _MARGIN, width, 3), _BACKGROUND, np.uint8)
-    for index, (line, first) in enumerate(shown):
+    for index, (line, bullet) in enumerate(shown):
         base = 18 + index * _LINE_HEIGHT
-        if first:
-            panel[base - 8 : base - 2, _MARGIN : _MARGIN + 6] = _DIM
+        if bullet is not None:
+            panel[base - 9 : base - 1, _MARGIN : _MARGIN + 8] = bullet
         _write(panel, line, (_MARGIN + 16, base), _TEXT_SCALE, _TEXT)
     return panel
+
+
+def _bullet(line: str) -> tuple[int, int, int]:
+    """Colour of the mark before a line: what holds and what fails is seen at a glance."""
+    for end, color in ((': holds', _HOLDS), (': fails', _FAILS)):
+        if line.endswith(end):
+            return color
+    return _DIM
 
 
 def _wrapped(text: str, width: int, scale: float) -> list[str]:

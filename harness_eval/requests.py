@@ -95,8 +95,7 @@ class Requests:
         """The question about a completion, from the frames that were chosen for it.
 
         Raises:
-            EvaluationError: The frames do not make an observation; or, as an
-                :class:`~harness_eval.contract.Abstention`, a view is not usable.
+            EvaluationError: The frames do not make an observation.
         """
         tool = self._tool(completion.tool)
         needed = [stream.name for stream in self.streams_of(completion.tool)]
@@ -108,7 +107,6 @@ class Requests:
                 f'requires for {completion.tool!r} now; run the tool again',
             )
         observation = build_observation(captured, self._config, self._decoder)
-        check_usable(observation, self._usable_conditions(observation))
         request = EvaluationRequest(
             PostCondition(
                 text=self.post_condition_text(completion),
@@ -123,6 +121,15 @@ class Requests:
         return Prepared(
             request, input_digest(request, captured.frames), (min(stamps), max(stamps))
         )
+
+    def check_usable(self, observation: Observation) -> None:
+        """Make sure that every view shows what must be seen before anything is concluded.
+
+        Raises:
+            Abstention: ``view_unusable``, naming the views and what was seen of them.
+            EvaluationError: A picture cannot be decoded.
+        """
+        check_usable(observation, self._usable_conditions(observation))
 
     def _tool(self, name: str) -> ToolSettings:
         try:

@@ -16,6 +16,7 @@ from harness_eval.contract import (
     CaptureError,
     DecodeError,
     EvaluationError,
+    EvaluationRequest,
     LedgerError,
     Observation,
     Verdict,
@@ -329,6 +330,8 @@ class Evaluations:
     def _prepare(self, active: _Active, completion: Completion, captured: Captured) -> None:
         prepared = self._requests.prepare(completion, captured)
         self._effects.post(lambda: self._prepared(active, prepared))
+        self._requests.check_usable(prepared.request.observation)
+        self._effects.post(lambda: self._ask(active, prepared.request))
 
     @contextmanager
     def _spawned(self, active: _Active) -> Iterator[None]:
@@ -361,20 +364,21 @@ class Evaluations:
             self._recorder.show(active.segment, Stage.CAPTURED)
 
     def _prepared(self, active: _Active, prepared: Prepared) -> None:
+        """Note what an outcome will rest on, be it a verdict or that nobody can tell."""
+        active.digest = prepared.digest
+        active.observed = prepared.observed
+        active.observation = prepared.request.observation
+
+    def _ask(self, active: _Active, request: EvaluationRequest) -> None:
         if not self._is_current(active):
             return
         active.step = None
         with self._step(active):
             judge = self._judges[self._config.evaluator_of(active.segment.completion.tool)]
             active.evaluator = judge.evaluator
-            active.digest = prepared.digest
-            active.observed = prepared.observed
-            active.observation = prepared.request.observation
             if self._advance(active, SegmentState.STARTED):
                 self._recorder.show(active.segment, Stage.STARTED, judge.evaluator)
-                active.call = judge.call(
-                    prepared.request, lambda answer: self._post_finish(active, answer)
-                )
+                active.call = judge.call(request, lambda answer: self._post_finish(active, answer))
 
     def _advance(self, active: _Active, state: SegmentState) -> bool:
         segment = dataclasses.replace(active.segment, state=state)

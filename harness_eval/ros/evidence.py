@@ -6,10 +6,10 @@ import array
 
 from sensor_msgs.msg import CompressedImage
 
-from harness_eval.contract import Observation
+from harness_eval.contract import Observation, Verdict
 from harness_eval.evidence_picture import PictureCaption, encode_jpeg, evidence_picture
 from harness_eval.ros.messages import time_message
-from harness_eval.runs import Outcome, OutcomeKind
+from harness_eval.runs import Outcome
 
 
 def picture_message(outcome: Outcome, observation: Observation | None) -> CompressedImage:
@@ -26,16 +26,11 @@ def caption_of(outcome: Outcome) -> PictureCaption:
     """What is written on the picture of an outcome."""
     verdict = outcome.verdict
     if verdict is None:
-        status = outcome.kind.value
-        lines = [
-            f'{outcome.error_kind}: {outcome.message}' if outcome.error_kind else outcome.message
-        ]
+        status, kind = outcome.kind.value, outcome.error_kind
+        lines = [outcome.message]
     else:
-        status = verdict.status.value
-        lines = [verdict.failure_reason] if verdict.failure_reason else []
-        lines += verdict.evidence
-    if outcome.kind is OutcomeKind.ABSTAINED:
-        status = 'abstained'
+        status, kind = verdict.status.value, verdict.failure_kind
+        lines = [*_untold_reason(verdict), *verdict.evidence]
     return PictureCaption(
         status=status,
         tool=outcome.tool,
@@ -43,4 +38,12 @@ def caption_of(outcome: Outcome) -> PictureCaption:
         segment=outcome.segment,
         lines=tuple(lines),
         score=None if verdict is None else verdict.score,
+        kind=kind,
     )
+
+
+def _untold_reason(verdict: Verdict) -> list[str]:
+    """The reason of a failure, unless it only repeats lines of the evidence."""
+    reason = verdict.failure_reason
+    told = all(part in verdict.evidence for part in reason.split('; '))
+    return [reason] if reason and not told else []
