@@ -7,10 +7,13 @@ Python and the libraries below would let end with 1, are given codes of their ow
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import io
 import os
 import sys
+import traceback
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -54,6 +57,8 @@ class _Verbs(TyperGroup):
 
             forget_closed_pipes()
             raise typer.Exit(CLOSED_PIPE) from None
+        except (EOFError, typer.Abort):
+            raise typer.Exit(BROKEN) from None
 
 
 def _load(name: str) -> Any:
@@ -112,21 +117,34 @@ def main(arguments: list[str] | None = None) -> int:
     Returns:
         The exit code.
     """
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors='backslashreplace')  # a terminal that knows ASCII alone
+    _prepare_streams()
     try:
         app(arguments, prog_name='harness-eval')
     except SystemExit as end:
-        return end.code if isinstance(end.code, int) else OK
+        return end.code if isinstance(end.code, int) else BROKEN
     except KeyboardInterrupt:
         return INTERRUPTED_BY_USER
     except Exception as fault:
-        from harness_eval.lines import clean_line
+        _tell_fault(fault)
+    return BROKEN  # a verb without an exit code has come to nothing
 
-        what = clean_line(f'{type(fault).__name__}: {fault}')
+
+def _prepare_streams() -> None:
+    """Let nobody's missing or narrow terminal become a fault of the command."""
+    if sys.stdout is None:
+        sys.stdout = Path(os.devnull).open('w')  # noqa: SIM115 - it lives as long as we do
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open('w')  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors='backslashreplace')
+
+
+def _tell_fault(fault: BaseException) -> None:
+    from harness_eval.lines import clean_line
+
+    what = clean_line(f'{type(fault).__name__}: {fault}')
+    with contextlib.suppress(OSError):
         typer.echo(f'harness-eval is broken, this says nothing of the run: {what}', err=True)
         if os.environ.get('HARNESS_EVAL_TRACEBACK'):
-            raise
-        return BROKEN
-    return OK
+            traceback.print_exception(type(fault), fault, fault.__traceback__)

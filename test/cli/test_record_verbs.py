@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import typer
 from shell import ROOT, Shell, command, in_a_process
 
 from harness_eval.cli import VERBS, main
@@ -337,6 +338,38 @@ def test_a_fault_of_the_command_is_no_verdict(
     ended = shell('runs')
     assert (ended.code, ended.out, ended.err.count('\n')) == (70, '', 1)
     assert 'ZeroDivisionError' in ended.err
+
+
+@pytest.mark.parametrize('fault', [SystemExit('no code'), EOFError(), typer.Abort()])
+def test_no_end_that_a_verb_did_not_mean_looks_like_a_verdict(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, fault: BaseException
+) -> None:
+    def broken(ledger: object, node: object) -> str:
+        raise fault
+
+    monkeypatch.setattr('harness_eval.cli.records._url', broken)
+    assert shell('show', 'run-1').code == 70
+
+
+def test_ctrl_c_has_a_code_of_its_own(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(ledger: object, node: object) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr('harness_eval.cli.records._url', interrupted)
+    assert shell('show', 'run-1').code == 130
+
+
+def test_a_fault_can_be_looked_into(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr('harness_eval.cli.records._url', lambda ledger, node: 1 / 0)
+    monkeypatch.setenv('HARNESS_EVAL_TRACEBACK', '1')
+    ended = shell('runs')
+    assert (ended.code, 'Traceback' in ended.err) == (70, True)
+
+
+def test_closed_streams_change_no_exit_code(ledger: Ledger) -> None:
+    end(ledger, begin(ledger, 'run-1'), Verdict(Status.PROCESS))
+    line = ['sh', '-c', 'exec "$@" >&- 2>&-', 'sh', *command('show', 'run-1')]
+    assert subprocess.run(line, cwd=ROOT, check=False).returncode == 3
 
 
 def test_a_reader_that_goes_away_changes_no_exit_code(ledger: Ledger) -> None:
