@@ -24,7 +24,7 @@ from harness_eval.config import load_config
 from harness_eval.contract import HarnessEvalError
 from harness_eval.ros.logs import bridge_logging
 from harness_eval.ros.places import default_evidence_dir, default_ledger_url, node_folder
-from harness_eval.ros.spinning import spin_on
+from harness_eval.ros.spinning import ignore_interrupts, spin_on
 from harness_eval.ros.work import Work
 
 log = logging.getLogger('harness_eval.node')
@@ -167,6 +167,7 @@ def main(arguments: list[str] | None = None) -> int:
     except (KeyboardInterrupt, ExternalShutdownException):
         pass
     finally:
+        ignore_interrupts()
         node.destroy_node()
         rclpy.try_shutdown()
     return code

@@ -42,6 +42,7 @@ from harness_eval.graph_follower import Answer, GraphFollower, Question
 from harness_eval.ros.scene_graph_messages import snapshot_to_message, update_from_message
 from harness_eval.ros.scene_graph_parameters import asking_seconds, initial_graph
 from harness_eval.ros.scene_graph_status import scene_graph_status
+from harness_eval.ros.spinning import ignore_interrupts
 from harness_eval.scene_graph import SceneGraph, Update
 from harness_eval_msgs.msg import SceneGraph as SceneGraphMessage
 from harness_eval_msgs.msg import SceneGraphUpdate
@@ -356,6 +357,7 @@ def main(args: list[str] | None = None) -> int:
         if rclpy.ok() or not initialized:
             raise
     finally:
+        ignore_interrupts()
         if node is not None:
             node.destroy_node()
         rclpy.try_shutdown()

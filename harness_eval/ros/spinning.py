@@ -1,4 +1,4 @@
-"""Spinning that outlives an exception of a callback.
+"""Spinning that outlives an exception of a callback, and an ending that nothing cuts short.
 
 rclpy's executors let an exception of a callback out of ``spin``, which ends the process. Callbacks
 of ours catch their own; this is for those of rclpy (services, actions, parameters) around them.
@@ -7,6 +7,7 @@ of ours catch their own; this is for those of rclpy (services, actions, paramete
 from __future__ import annotations
 
 import logging
+import signal
 from collections.abc import Callable
 
 from rclpy.executors import Executor, ExternalShutdownException, ShutdownException
@@ -34,3 +35,12 @@ def spin_on(executor: Executor, on_fault: Callable[[BaseException], None]) -> No
         except Exception as error:
             log.exception('a callback failed; the node goes on')
             on_fault(error)
+
+
+def ignore_interrupts() -> None:
+    """Let SIGINT do nothing from now on, while the process closes what it has open and ends.
+
+    On Ctrl-C the terminal and ``ros2 launch`` each send one, and the second would cut the ending
+    short. SIGTERM and SIGKILL, which launch sends to what does not end, still work.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
