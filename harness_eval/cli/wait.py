@@ -162,7 +162,7 @@ class _Search:
             if not self.why or time.monotonic() < deadline:
                 self.why = f'no evaluator node {plain(self._node)!r} answers'
         else:
-            self.why = 'the node has heard of no completion of it'
+            self.why = 'the node has heard of no completion of it by a required tool'
             self._fresh = self._fresh or run is None
         if isinstance(run, str):
             self.unreadable = run

@@ -12,7 +12,10 @@ from typing import Any
 import pytest
 from evaluation_world import EvaluationWorld
 from fake_cell import GREEN, GREY
+from rosgraph_msgs.msg import Clock
 from shell import ROOT, InTheBackground, Shell, command, in_a_process
+
+from harness_eval.cli.link import EvaluatorLink
 
 
 @pytest.fixture
@@ -220,6 +223,16 @@ def test_a_node_in_a_namespace_is_named_with_it(ros_domain_id: int, shell: Shell
     assert (ended.code, "'/arm/harness_eval'" in ended.err) == (124, True)
     bad = shell('wait', 'run-1', '--node', 'not a name', '--timeout', 0.2)
     assert (bad.code, bad.err.count('\n')) == (2, 1)
+
+
+def test_the_age_of_an_outcome_is_taken_on_the_clock_of_a_simulation(ros: Any) -> None:
+    clock = ros.node('simulator', spin=True)
+    publisher = clock.create_publisher(Clock, '/clock', 10)
+    now = Clock()
+    now.clock.sec = 500
+    clock.create_timer(0.02, lambda: publisher.publish(now))
+    with EvaluatorLink('harness_eval', 'run-1') as link:
+        assert link.spin_until(lambda: link.age(490 * 10**9) == 10.0, time.monotonic() + 10.0)
 
 
 def test_ctrl_c_is_no_failure_of_the_run(ros_domain_id: int, tmp_path: Path) -> None:
