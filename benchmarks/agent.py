@@ -138,7 +138,10 @@ class Agent:
         """Join the domain."""
         self._context = Context()
         rclpy.init(context=self._context, domain_id=domain)
-        self.node = rclpy.create_node('agent', context=self._context)
+        # Without the services of parameters, so that the agent's own executor adds little.
+        self.node = rclpy.create_node(
+            'agent', context=self._context, start_parameter_services=False
+        )
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self.node)
         self._thread = threading.Thread(target=self._spin, name='agent', daemon=True)

@@ -1,11 +1,11 @@
 """How a judge is called: each call on a thread of its own, with a deadline, answered once.
 
-Threading model. :meth:`JudgeCalls.call` starts one daemon thread for the call and returns at
-once; no pool exists that a hanging judge could fill. One watchdog thread for each
-:class:`JudgeCalls` looks after the deadlines; it is started with the first call and ends when no
-call is left. A call is settled exactly once, by whichever comes first: the answer (on the call's
-thread), the deadline (on the watchdog) or :meth:`CallHandle.cancel` (on the caller's thread). All
-counters and flags live under one lock, and ``on_done`` is called outside it.
+Threading model. :meth:`JudgeCalls.call` hands the call to a daemon thread of its own, a new one
+if none is idle, and returns at once; no pool exists that a hanging judge could fill. One watchdog
+thread for each :class:`JudgeCalls` looks after the deadlines; it is started with the first call
+and ends a while after the last one. A call is settled exactly once, by whichever comes first: the
+answer (on the call's thread), the deadline (on the watchdog) or :meth:`CallHandle.cancel` (on the
+caller's thread). All counters and flags live under one lock, and ``on_done`` is called outside it.
 
 ``on_done`` runs on the call's thread or on the watchdog. It should hand its argument over and
 return: while it blocks the watchdog, no other deadline of this evaluator is kept.
@@ -38,6 +38,7 @@ from harness_eval.contract import (
 from harness_eval.evaluators.faults import as_evaluation_error
 from harness_eval.evaluators.running import Stop, judge_here
 from harness_eval.judging import Thresholds
+from harness_eval.threads import LINGER, Threads
 
 QUARANTINE_AFTER = 4
 """Abandoned calls still hanging at which an evaluator is not called any more."""
@@ -139,6 +140,7 @@ class JudgeCalls:
         self._clock = clock
         self._condition = threading.Condition()
         self._watchdog: threading.Thread | None = None
+        self._threads = Threads('judge')
         # Every call of an evaluator has the same time-out, so the order of calls is the order of
         # deadlines and a dict, which keeps it, serves as the queue.
         self._pending: dict[int, _Call] = {}
@@ -217,19 +219,18 @@ class JudgeCalls:
     # The caller's side; the lock is held.
 
     def _start(self, call: _Call, request: EvaluationRequest) -> None:
+        idle = not self._pending
         self._pending[call.number] = call
         self._running += 1
-        thread = threading.Thread(
-            target=self._run, args=(call, request), daemon=True, name=f'judge-{call.number}'
-        )
         try:
-            thread.start()
+            self._threads.run(lambda: self._run(call, request))
         except (RuntimeError, MemoryError):
             self._running -= 1
             del self._pending[call.number]
             self._refuse(call, self._no_thread())
         else:
-            self._condition.notify()
+            if idle:  # otherwise the watchdog waits for an earlier deadline
+                self._condition.notify()
 
     def _refuse(self, call: _Call, error: EvaluatorError) -> None:
         self._refused.append((call, error))
@@ -259,7 +260,6 @@ class JudgeCalls:
 
     def _run(self, call: _Call, request: EvaluationRequest) -> None:
         outcome = self._judge(call, request)
-        del request  # the pictures are not needed while on_done works
         self._settle_with(call, outcome, answered=True)
 
     def _judge(self, call: _Call, request: EvaluationRequest) -> Outcome:
@@ -328,14 +328,17 @@ class JudgeCalls:
                 self._deliver(call, error)
 
     def _next_due(self) -> tuple[_Call, EvaluatorError | None] | None:
-        """Wait for a refusal or a deadline; ``None`` when no call is left. The lock is held."""
+        """Wait for a refusal or a deadline; ``None``: none comes. The lock is held."""
         while True:
             if self._refused:
                 call, refusal = self._refused.popleft()
                 return call, self._settle_locked(call, refusal)
             if not self._pending:
-                self._watchdog = None
-                return None
+                waited = self._condition.wait(LINGER)
+                if not (waited or self._pending or self._refused):
+                    self._watchdog = None
+                    return None
+                continue
             call = next(iter(self._pending.values()))
             remaining = call.deadline - self._clock()
             if remaining <= 0.0:

@@ -34,6 +34,7 @@ from harness_eval.ros.publications import Publications
 from harness_eval.ros.taps import Taps
 from harness_eval.runs import Outcome
 from harness_eval.stages import Event
+from harness_eval.threads import Threads
 
 log = logging.getLogger('harness_eval.node')
 
@@ -73,6 +74,7 @@ class Work:
         self._active = active
         self._clock = node.get_clock()
         self._fault = ''
+        self._threads = Threads('evidence')
         self._entrances: Entrances | None = None
         self._decoder = Decoder.from_environment(os.environ)
         self._judges = _judges(config)
@@ -206,7 +208,7 @@ class Work:
         self._loop.post(call)
 
     def spawn(self, work: Callable[[], None]) -> None:
-        """Run ``work`` on a daemon thread of its own."""
+        """Run ``work`` on a daemon thread that does nothing else meanwhile."""
 
         def guarded() -> None:
             try:
@@ -215,7 +217,7 @@ class Work:
                 log.exception('a fault inside harness_eval; the node goes on')
                 self.note_fault(error)
 
-        threading.Thread(target=guarded, name='evidence', daemon=True).start()
+        self._threads.run(guarded)
 
     def facts(self, topic: str) -> TopicFacts:
         """What the graph says about a topic now."""
