@@ -13,7 +13,6 @@ os.environ.setdefault('MUJOCO_GL', 'egl')
 pytest.importorskip('mujoco', reason='MuJoCo is not installed: pip install "harness_eval[demo]"')
 
 from rclpy.parameter import Parameter
-from rclpy.qos import qos_profile_sensor_data
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo, Image, JointState
 
@@ -46,7 +45,7 @@ class Watched:
         self.cell.live.start()
 
     def watch(self, kind: Any, topic: str) -> list[Any]:
-        return self.ros.collect(self.eye, kind, topic, qos_profile_sensor_data)
+        return self.ros.collect(self.eye, kind, topic)
 
 
 @pytest.fixture
