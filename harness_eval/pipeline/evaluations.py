@@ -64,7 +64,8 @@ class _Active:
     """A segment under evaluation. Its identity tells late answers from current ones.
 
     While a spawned thread works for it, ``step`` is the error that it ends in if the thread does
-    not come back until ``step_until`` (steady seconds).
+    not come back until ``step_until`` (steady seconds). ``following`` is what the question led to
+    while the evidence was still being written; it waits until that is on record.
     """
 
     segment: Segment
@@ -73,6 +74,7 @@ class _Active:
     streams: tuple[StreamSpec, ...] = ()
     step: EvaluationError | None = None
     step_until: float = 0.0
+    following: Callable[[], None] | None = None
     call: CallHandle | None = None
     evaluator: str = ''
     digest: str = ''
@@ -302,6 +304,7 @@ class Evaluations:
                 self._tap()
                 segment = active.segment
                 self._spawn(active, _WRITING, lambda: self._store(active, segment, captured))
+                self._effects.spawn(lambda: self._question(active, segment.completion, captured))
 
     def _facts_of(self, active: _Active) -> Callable[[str], TopicFacts]:
         topics = {spec.name: spec.topic for spec in active.streams}
@@ -320,7 +323,11 @@ class Evaluations:
         with self._spawned(active):
             name = self._cases.write(segment, captured)
             self._effects.post(lambda: self._stored(active, name))
-            self._prepare(active, segment.completion, captured)
+
+    def _question(self, active: _Active, completion: Completion, captured: Captured) -> None:
+        """Make the question while the evidence is being written."""
+        with self._spawned(active, self._finish_when_stored):
+            self._prepare(active, completion, captured)
 
     def _restore(self, active: _Active, segment: Segment) -> None:
         with self._spawned(active):
@@ -331,18 +338,25 @@ class Evaluations:
         prepared = self._requests.prepare(completion, captured)
         self._effects.post(lambda: self._prepared(active, prepared))
         self._requests.check_usable(prepared.request.observation)
-        self._effects.post(lambda: self._ask(active, prepared.request))
+        self._effects.post(
+            lambda: self._when_stored(active, lambda: self._ask(active, prepared.request))
+        )
 
     @contextmanager
-    def _spawned(self, active: _Active) -> Iterator[None]:
+    def _spawned(
+        self, active: _Active, finish: Callable[[_Active, EvaluationError], None] | None = None
+    ) -> Iterator[None]:
         """Post whatever the work on a spawned thread raises as the end of the segment."""
+        end = finish or self._finish
         try:
             yield
         except EvaluationError as error:
-            self._post_finish(active, error)
+            raised = error
+            self._effects.post(lambda: end(active, raised))
         except Exception as error:
             log.exception('a fault in the evaluation of run %r; others go on', active.key[0])
-            self._post_finish(active, internal_error(error))
+            fault = internal_error(error)
+            self._effects.post(lambda: end(active, fault))
 
     def _post_finish(self, active: _Active, answer: Verdict | EvaluationError) -> None:
         self._effects.post(lambda: self._finish(active, answer))
@@ -362,6 +376,20 @@ class Evaluations:
         active.segment = dataclasses.replace(active.segment, evidence=name)
         if self._advance(active, SegmentState.CAPTURED):
             self._recorder.show(active.segment, Stage.CAPTURED)
+        following, active.following = active.following, None
+        if following is not None:
+            following()
+
+    def _when_stored(self, active: _Active, following: Callable[[], None]) -> None:
+        """Go on at once, or when the evidence is on record: no judge is asked without."""
+        if active.step is _WRITING:
+            active.following = following
+        else:
+            following()
+
+    def _finish_when_stored(self, active: _Active, error: EvaluationError) -> None:
+        """End a segment as an error that can be judged again, from the evidence."""
+        self._when_stored(active, lambda: self._finish(active, error))
 
     def _prepared(self, active: _Active, prepared: Prepared) -> None:
         """Note what an outcome will rest on, be it a verdict or that nobody can tell."""

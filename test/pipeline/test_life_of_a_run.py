@@ -326,7 +326,7 @@ def test_a_disk_that_hangs_ends_the_run_and_no_other(world: World, step: str) ->
         work = world.spawned.popleft()
         work()
         world.posted.popleft()()
-        world.posted.popleft()
+        world.spawned.popleft()
     else:
         world.drain()
         world.judged(EvaluatorError('judge_down', ''))
