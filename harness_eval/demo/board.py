@@ -6,9 +6,9 @@ rich's own thread draws. One lock keeps them apart.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 import threading
 import time
-from collections.abc import Sequence
 from types import TracebackType
 from typing import Final
 

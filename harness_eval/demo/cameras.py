@@ -11,8 +11,8 @@ import os
 
 os.environ.setdefault('MUJOCO_GL', 'egl')
 
-import math
 from dataclasses import dataclass
+import math
 from typing import Final
 
 import cv2

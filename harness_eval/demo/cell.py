@@ -6,9 +6,9 @@ owns a cell steps it from one thread only.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+import math
 from typing import Final
 
 import mujoco

@@ -9,20 +9,20 @@ whoever spins the node has nothing to do here.
 
 from __future__ import annotations
 
-import sys
 from array import array
 from collections.abc import Sequence
+import sys
 from typing import Any, Final
 
-import rclpy
 from rcl_interfaces.msg import ParameterDescriptor
+import rclpy
 from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo, Image, JointState
 
-from harness_eval.demo.cameras import CAMERAS, Picture, intrinsics
+from harness_eval.demo.cameras import CAMERAS, intrinsics, Picture
 from harness_eval.demo.cell import JointReading
 from harness_eval.demo.live import LiveCell, Pace
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 import contextlib
 import os
 import socket
-from collections.abc import Iterator
 from typing import Final
 
 _LOCK_PORT: Final = 32768  # plus the domain; the numbers of ament's domain_coordinator

@@ -7,19 +7,19 @@ cell senses is handed to a :class:`Sink` in the cell's thread.
 
 from __future__ import annotations
 
-import queue
-import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+import queue
+import threading
+import time
 from typing import Any, Final, Protocol, TypeVar
 
 import numpy as np
 
 from harness_eval.contract import Status
 from harness_eval.demo.cameras import CAMERAS, Cameras, Picture
-from harness_eval.demo.cell import CONTROL_PERIOD, Cell, JointReading
+from harness_eval.demo.cell import Cell, CONTROL_PERIOD, JointReading
 from harness_eval.demo.faults import Fault
 from harness_eval.demo.tools import Motion, run_tool
 from harness_eval.demo.truth import graph_truth, truth

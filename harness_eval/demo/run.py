@@ -7,15 +7,15 @@ then the player with the cell, and ends what it started whatever happens.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator, Mapping, Sequence
 import contextlib
 import os
+from pathlib import Path
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Final
 
 from harness_eval.demo.domain import free_domain

@@ -6,12 +6,23 @@ be seen are lofted meshes and tags in group 2, which touch nothing.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from harness_eval.demo import layout as at
 from harness_eval.demo import shapes, textures
+from harness_eval.demo.mjcf import camera_at
+from harness_eval.demo.robot import gantry
+from harness_eval.demo.things import (
+    bottle,
+    cabinet,
+    hole_block,
+    peg,
+    rack,
+    surroundings,
+    things_of_faults,
+    tin,
+    tray,
+)
 
 RED = '0.78 0.07 0.06 1'
 BLUE = '0.08 0.24 0.62 1'
@@ -56,17 +67,17 @@ def model_xml() -> str:
       specular="0.35 0.35 0.33" castshadow="true"/>
     <light pos="0.9 -0.4 1.3" dir="-0.5 0.3 -0.7" type="directional" diffuse="0.16 0.18 0.22"
       specular="0.1 0.1 0.1" castshadow="false"/>
-    {_camera('front', at.FRONT_CAMERA_AT, at.FRONT_CAMERA_LOOKS_AT, at.FRONT_CAMERA_FOVY)}
-    {_surroundings()}
-    {_gantry()}
-    {_cabinet()}
-    {_tray()}
-    {_hole_block()}
-    {_rack()}
-    {_bottle()}
-    {_tin()}
-    {_peg()}
-    {_things_of_faults()}
+    {camera_at('front', at.FRONT_CAMERA_AT, at.FRONT_CAMERA_LOOKS_AT, at.FRONT_CAMERA_FOVY)}
+    {surroundings()}
+    {gantry()}
+    {cabinet()}
+    {tray()}
+    {hole_block()}
+    {rack()}
+    {bottle()}
+    {tin()}
+    {peg()}
+    {things_of_faults()}
   </worldbody>
   <equality>
     <joint joint1="finger_left" joint2="finger_right" polycoef="0 1 0 0 0"/>
@@ -133,7 +144,7 @@ def _materials() -> str:
 def _meshes() -> str:
     section = shapes.Section
     half, tall = at.BOTTLE_HALF, at.BOTTLE_HEIGHT
-    bottle = shapes.loft(
+    flask = shapes.loft(
         'bottle',
         [
             section(0.0, half - 0.003, half - 0.003),
@@ -152,7 +163,7 @@ def _meshes() -> str:
         ],
     )
     half, tall = at.TIN_HALF, at.TIN_HEIGHT
-    tin = shapes.loft(
+    can = shapes.loft(
         'tin',
         [
             section(0.0, half - 0.001, half - 0.001, 5),
@@ -180,286 +191,4 @@ def _meshes() -> str:
         ],
     )
     tags = ''.join(shapes.tag(f'tag_{number}', edge) for number, edge in at.MARKERS.values())
-    return bottle + lid + tin + tin_lid + head + tags
-
-
-def _tag(what: str, pos: tuple[float, float, float], tilt: float = 0.0) -> str:
-    """A tag seen from -y; ``tilt`` turns it about x, pi/2 makes it lie face up."""
-    number, _ = at.MARKERS[what]
-    return (
-        f'<geom class="seen" type="mesh" mesh="tag_{number}" material="marker_{number}" '
-        f'pos="{_text(pos)}" euler="{-tilt} 0 0"/>'
-    )
-
-
-def _text(values: tuple[float, ...]) -> str:
-    return ' '.join(f'{value:.6g}' for value in values)
-
-
-def _camera(
-    name: str, pos: tuple[float, float, float], target: tuple[float, float, float], fovy: float
-) -> str:
-    forward = np.subtract(target, pos)
-    forward /= np.linalg.norm(forward)
-    right = np.cross(forward, (0.0, 0.0, 1.0))
-    right /= np.linalg.norm(right)
-    up = np.cross(right, forward)
-    return (
-        f'<camera name="{name}" pos="{_text(pos)}" fovy="{fovy}" '
-        f'xyaxes="{_text(tuple(right))} {_text(tuple(up))}"/>'
-    )
-
-
-def _surroundings() -> str:
-    posts = ''.join(
-        f'<geom class="seen" type="box" size="0.018 0.018 0.42" pos="{x} {y} 0.32" '
-        'material="metal"/>'
-        for x in (-0.46, 0.46)
-        for y in (-0.30, 0.33)
-    )
-    rails = ''.join(
-        f'<geom class="seen" type="box" size="0.018 0.34 0.018" pos="{x} 0.015 0.72" '
-        'material="metal"/>'
-        for x in (-0.46, 0.46)
-    )
-    calibration = (
-        '<body pos="-0.245 -0.125 0">'
-        '<geom class="seen" type="box" size="0.036 0.003 0.036" pos="0 0.0035 0.036" '
-        'euler="-0.55 0 0" material="dark"/>'
-        + _tag('calibration', (0.0, -0.0002, 0.0365), 0.55)
-        + '<geom class="seen" type="box" size="0.030 0.020 0.004" pos="0 0.012 0.004" '
-        'material="dark"/></body>'
-    )
-    return f"""
-    <geom class="touched" type="box" size="0.50 0.36 0.02" pos="0 0.01 -0.02"/>
-    <geom class="seen" type="box" size="0.50 0.36 0.02" pos="0 0.01 -0.02" material="table"/>
-    <geom class="seen" type="box" size="0.502 0.006 0.022" pos="0 -0.355 -0.022" material="dark"/>
-    <geom class="seen" type="plane" size="6 6 0.1" pos="0 0 -0.9" material="floor"/>
-    {posts}{rails}{calibration}"""
-
-
-def _gantry() -> str:
-    camera = _camera('wrist', at.WRIST_CAMERA_AT, at.WRIST_CAMERA_LOOKS_AT, at.WRIST_CAMERA_FOVY)
-    ranges = {axis: _text(limits) for axis, limits in at.GANTRY_RANGE.items()}
-    return f"""
-    <body name="bridge" gravcomp="1">
-      <joint name="gantry_y" type="slide" axis="0 1 0" range="{ranges['y']}"/>
-      <geom class="seen" type="box" size="0.46 0.022 0.026" pos="0 0.045 0.72" material="metal"
-        mass="3"/>
-      <body name="carriage" gravcomp="1">
-        <joint name="gantry_x" type="slide" axis="1 0 0" range="{ranges['x']}"/>
-        <geom class="seen" type="box" size="0.045 0.03 0.045" pos="0 0.02 0.72" material="dark"
-          mass="1.5"/>
-        <body name="column" gravcomp="1">
-          <joint name="gantry_z" type="slide" axis="0 0 1" range="{ranges['z']}"/>
-          <geom class="seen" type="box" size="0.019 0.019 0.24" pos="0 0 0.42" material="metal"
-            mass="1.0"/>
-          <geom class="seen" type="cylinder" size="0.030 0.014" pos="0 0 0.172"
-            material="dark" mass="0.2"/>
-          <body name="palm" gravcomp="1">
-            <joint name="gantry_yaw" type="hinge" axis="0 0 1" range="-1.6 1.6"/>
-            <geom class="seen" type="cylinder" size="0.026 0.014" pos="0 0 0.146"
-              material="accent" mass="0.1"/>
-            <geom class="solid" type="box" size="0.058 0.020 0.018" pos="0 0 0.114"
-              material="white" mass="0.4"/>
-            <geom class="seen" type="box" size="0.0585 0.0165 0.004" pos="0 0 0.096"
-              material="dark"/>
-            <geom class="seen" type="box" size="0.0155 0.0015 0.0155" pos="-0.040 -0.0245 0.1160"
-              euler="-0.45 0 0" material="dark"/>
-            {_tag('gripper', (-0.040, -0.0261, 0.1168), 0.45)}
-            <geom class="seen" type="box" size="0.006 0.055 0.004" pos="0 -0.075 0.184"
-              material="metal"/>
-            <geom class="seen" type="box" size="0.014 0.010 0.012" pos="0 -0.134 0.176"
-              euler="0.75 0 0" material="dark"/>
-            {camera}
-            {_finger('left', -1)}
-            {_finger('right', 1)}
-          </body>
-        </body>
-      </body>
-    </body>"""
-
-
-def _finger(side: str, sign: int) -> str:
-    """One finger; its joint is 0 when closed and grows outwards."""
-    half = at.FINGER_LENGTH / 2
-    return f"""
-            <body name="{side}_finger" gravcomp="1">
-              <joint name="finger_{side}" type="slide" axis="{sign} 0 0"
-                range="0 {at.FINGER_TRAVEL}" damping="5" armature="0.02"/>
-              <geom name="{side}_pad" class="solid" type="box" size="0.003 0.011 0.024"
-                pos="{sign * 0.003} 0 0.024" material="rubber" mass="0.02"/>
-              <geom class="solid" type="box" size="0.004 0.010 {half + 0.008}"
-                pos="{sign * 0.0101} 0 {half + 0.008}" material="steel" mass="0.05"/>
-            </body>"""
-
-
-def _cabinet() -> str:
-    x, y = at.CABINET_AT
-    wide, deep, tall = at.CABINET_HALF
-    wall = 0.006
-    drawer_wide, drawer_tall = wide - 2 * wall - 0.001, tall - 2 * wall - 0.001
-    face = -deep - 0.004
-    bar = face - at.HANDLE_REACH
-    shell = ''.join(
-        f'<geom class="solid" type="box" size="{_text(size)}" pos="{_text(pos)}" '
-        'material="cabinet"/>'
-        for size, pos in (
-            ((wide, deep, wall), (0.0, 0.0, wall)),
-            ((wide, deep, wall), (0.0, 0.0, 2 * tall - wall)),
-            ((wall, deep, tall), (-wide + wall, 0.0, tall)),
-            ((wall, deep, tall), (wide - wall, 0.0, tall)),
-            ((wide, wall, tall), (0.0, deep - wall, tall)),
-        )
-    )
-    box = ''.join(
-        f'<geom class="solid" type="box" size="{_text(size)}" pos="{_text(pos)}" '
-        'material="drawer" mass="0.08"/>'
-        for size, pos in (
-            ((drawer_wide, deep - 0.01, 0.002), (0.0, 0.0, tall - drawer_tall + 0.002)),
-            ((0.003, deep - 0.01, drawer_tall - 0.012), (-drawer_wide + 0.003, 0.0, tall - 0.010)),
-            ((0.003, deep - 0.01, drawer_tall - 0.012), (drawer_wide - 0.003, 0.0, tall - 0.010)),
-            ((drawer_wide, 0.003, drawer_tall - 0.012), (0.0, deep - 0.014, tall - 0.010)),
-        )
-    )
-    return f"""
-    <body name="cabinet" pos="{x} {y} 0">
-      {shell}
-      <body name="drawer">
-        <joint name="drawer_joint" type="slide" axis="0 -1 0" range="0 {at.DRAWER_TRAVEL}"
-          damping="6" frictionloss="1.2"/>
-        {box}
-        <geom class="solid" type="box" size="{wide - 0.001} 0.005 {tall - 0.002}"
-          pos="0 {face} {tall}" material="drawer" mass="0.1"/>
-        <geom class="solid" type="box" size="0.006 {at.HANDLE_REACH / 2} 0.006"
-          pos="0.045 {face - at.HANDLE_REACH / 2} {at.HANDLE_HEIGHT}" material="brass"
-          mass="0.02"/>
-        <geom name="handle" class="solid" type="box" size="0.010 0.007 0.026"
-          pos="0.045 {bar} {at.HANDLE_HEIGHT}" material="brass" mass="0.05"/>
-        {_tag('drawer', (-0.030, face - 0.0056, tall))}
-      </body>
-    </body>"""
-
-
-def _tray() -> str:
-    x, y = at.TRAY_AT
-    half, rim = at.TRAY_HALF, 0.004
-    rims = ''.join(
-        f'<geom class="solid" type="box" size="{_text(size)}" pos="{_text(pos)}" '
-        'material="green"/>'
-        for size, pos in (
-            ((half, rim, 0.006), (0.0, half - rim, 0.006)),
-            ((half, rim, 0.006), (0.0, -half + rim, 0.006)),
-            ((rim, half, 0.006), (half - rim, 0.0, 0.006)),
-            ((rim, half, 0.006), (-half + rim, 0.0, 0.006)),
-        )
-    )
-    return f"""
-    <body name="tray" pos="{x} {y} 0">
-      <geom class="solid" type="box" size="{half} {half} {at.TRAY_FLOOR / 2}"
-        pos="0 0 {at.TRAY_FLOOR / 2}" material="slate"/>
-      {rims}
-      <geom class="seen" type="box" size="0.025 0.003 0.022" pos="0 {-half - 0.0125} 0.0165"
-        euler="-0.62 0 0" material="dark"/>
-      {_tag('tray', (0.0, -half - 0.0165, 0.0188), 0.62)}
-    </body>"""
-
-
-def _walls(half: float, hole: float, height: float, material: str, name: str = '') -> str:
-    """A block with a square hole through it, as four boxes."""
-    thick = (half - hole) / 2
-    middle = (half + hole) / 2
-    return ''.join(
-        f'<geom class="solid" type="box" size="{_text(size)}" pos="{_text(pos)}" '
-        f'material="{material}"/>'
-        for size, pos in (
-            ((thick, half, height / 2), (middle, 0.0, height / 2)),
-            ((thick, half, height / 2), (-middle, 0.0, height / 2)),
-            ((hole, thick, height / 2), (0.0, middle, height / 2)),
-            ((hole, thick, height / 2), (0.0, -middle, height / 2)),
-        )
-    )
-
-
-def _hole_block() -> str:
-    x, y = at.HOLE_AT
-    return f"""
-    <body name="block" pos="{x} {y} 0">
-      {_walls(at.HOLE_BLOCK_HALF, at.HOLE_HALF, at.HOLE_BLOCK_HEIGHT, 'steel')}
-      <geom class="seen" type="box" size="{at.HOLE_HALF} {at.HOLE_HALF} 0.0005" pos="0 0 0.0006"
-        material="hole"/>
-      <geom class="seen" type="box" size="{at.HOLE_BLOCK_HALF + 0.008}
-        {at.HOLE_BLOCK_HALF + 0.008} 0.003" pos="0 0 0.003" material="dark"/>
-    </body>"""
-
-
-def _rack() -> str:
-    x, y = at.RACK_AT
-    return f"""
-    <body name="rack" pos="{x} {y} 0">
-      {_walls(0.030, at.PEG_SHAFT_HALF + 0.0015, at.RACK_HEIGHT, 'slate')}
-    </body>"""
-
-
-def _bottle() -> str:
-    x, y = at.BOTTLE_AT
-    half, tall = at.BOTTLE_HALF, at.BOTTLE_HEIGHT
-    body = (tall - 0.024) / 2
-    return f"""
-    <body name="bottle" pos="{x} {y} 0">
-      <freejoint name="bottle"/>
-      <geom name="bottle_body" class="touched" type="box" size="{half} {half} {body}"
-        pos="0 0 {body}" mass="{at.BOTTLE_MASS * 0.9}"/>
-      <geom name="bottle_lid" class="touched" type="cylinder" size="0.0235 0.012"
-        pos="0 0 {tall - 0.012}" mass="{at.BOTTLE_MASS * 0.1}"/>
-      <geom class="seen" type="mesh" mesh="bottle" material="red"/>
-      <geom class="seen" type="mesh" mesh="bottle_lid" material="white"/>
-      {_tag('bottle', (0.0, -half - 0.0004, at.OBJECT_TAG_HEIGHT - 0.006))}
-      {_tag('bottle_top', (0.0, 0.0, tall + 0.0004), math.pi / 2)}
-    </body>"""
-
-
-def _tin() -> str:
-    x, y = at.TIN_AT
-    half, tall = at.TIN_HALF, at.TIN_HEIGHT
-    return f"""
-    <body name="tin" pos="{x} {y} 0">
-      <freejoint name="tin"/>
-      <geom name="tin_body" class="touched" type="box" size="{half} {half} {tall / 2}"
-        pos="0 0 {tall / 2}" mass="{at.TIN_MASS}"/>
-      <geom class="seen" type="mesh" mesh="tin" material="blue"/>
-      <geom class="seen" type="mesh" mesh="tin_lid" material="steel"/>
-      {_tag('tin', (0.0, -half - 0.0012, at.OBJECT_TAG_HEIGHT - 0.004))}
-      {_tag('tin_top', (0.0, 0.0, tall + 0.0004), math.pi / 2)}
-    </body>"""
-
-
-def _peg() -> str:
-    x, y = at.RACK_AT
-    shaft, length = at.PEG_SHAFT_HALF, at.PEG_SHAFT_LENGTH
-    head, tall = at.PEG_HEAD_HALF, at.PEG_HEAD_HEIGHT
-    return f"""
-    <body name="peg" pos="{x} {y} 0">
-      <freejoint name="peg"/>
-      <geom name="peg_shaft" class="solid" type="box" size="{shaft} {shaft} {length / 2 - 0.002}"
-        pos="0 0 {length / 2 + 0.002}" material="steel" mass="{at.PEG_MASS * 0.3}"/>
-      <geom name="peg_tip" class="solid" type="box" size="{shaft - 0.002} {shaft - 0.002} 0.002"
-        pos="0 0 0.002" material="steel" mass="0.002"/>
-      <geom name="peg_head" class="touched" type="box" size="{head} {head} {tall / 2}"
-        pos="0 0 {length + tall / 2}" mass="{at.PEG_MASS * 0.7}"/>
-      <geom class="seen" type="mesh" mesh="peg_head" material="accent"/>
-      {_tag('peg', (0.0, -head - 0.0004, length + tall / 2))}
-      {_tag('peg_top', (0.0, 0.0, length + tall + 0.0004), math.pi / 2)}
-    </body>"""
-
-
-def _things_of_faults() -> str:
-    chip = at.HOLE_HALF - 0.001
-    return f"""
-    <body name="chip" pos="{_text(at.PARKED)}">
-      <geom class="solid" type="box" size="{chip} {chip} {at.CHIP_HEIGHT / 2}"
-        pos="0 0 {at.CHIP_HEIGHT / 2}" material="brass"/>
-    </body>
-    <body name="occluder" pos="{_text(at.PARKED)}">
-      <geom class="seen" type="box" size="0.11 0.004 0.095" material="cardboard"/>
-    </body>"""
+    return flask + lid + can + tin_lid + head + tags

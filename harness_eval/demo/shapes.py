@@ -5,9 +5,9 @@ MuJoCo reads them as text in the model, so the repository holds no mesh files.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+import itertools
 
 import numpy as np
 import numpy.typing as npt

@@ -34,7 +34,9 @@ def marker(number: int) -> Picture:
     dictionary = cv2.aruco.getPredefinedDictionary(cv2.aruco.DICT_4X4_50)
     side = MARKER_CELLS * _CELL_PIXELS
     # OpenCV 4.7 renamed the function; Ubuntu 24.04 still has 4.6.
-    draw = getattr(cv2.aruco, 'generateImageMarker', None) or cv2.aruco.drawMarker
+    draw: Any = getattr(cv2.aruco, 'generateImageMarker', None)
+    if draw is None:
+        draw = cv2.aruco.drawMarker  # type: ignore[attr-defined, unused-ignore]
     square = draw(dictionary, number, side)
     margin = QUIET_ZONE_CELLS * _CELL_PIXELS
     framed = cv2.copyMakeBorder(

@@ -6,14 +6,14 @@ that whoever runs it decides how fast time goes. None of them looks at what it a
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
+import math
 from typing import Final
 
 import numpy as np
 
 from harness_eval.demo import layout as at
-from harness_eval.demo.cell import CONTROL_PERIOD, Cell
+from harness_eval.demo.cell import Cell, CONTROL_PERIOD
 from harness_eval.demo.faults import Fault
 
 Motion = Iterator[None]

@@ -6,15 +6,15 @@ it after the verdict, only to say whether the two agree.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
+import math
 from typing import Final
 
 import numpy as np
 
 from harness_eval.contract import Status
 from harness_eval.demo import layout as at
-from harness_eval.demo.cell import OBJECTS, Cell
+from harness_eval.demo.cell import Cell, OBJECTS
 
 LIFTED: Final = 0.050  # m of clear air under a held object
 UPRIGHT: Final = math.radians(8.0)
