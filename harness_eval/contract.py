@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
-from typing import Any, Protocol, Union, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -255,7 +255,7 @@ class Verdict:
             raise ValueError(f'score {self.score} is outside [0, 1]')
 
 
-Answer = Union[Verdict, float, bool, None]
+Answer = Verdict | float | bool | None
 """What an evaluator may return. ``None`` abstains; a float is a score in [0, 1]."""
 
 

@@ -1,7 +1,7 @@
 """Watch the simulated cell being judged: ``ros2 launch harness_eval demo.launch.py``.
 
-The same as ``make demo``: evaluator, scene graph and cell in processes of their own. Everything ends
-when the cell has played its scenario.
+The same as ``make demo``: evaluator, scene graph and cell in processes of their own. Everything
+ends when the cell has played its scenario.
 """
 
 import os
@@ -9,7 +9,6 @@ from pathlib import Path
 import shutil
 
 from ament_index_python.packages import get_package_share_directory
-from launch import LaunchContext, LaunchDescription
 from launch.action import Action
 from launch.actions import (
     DeclareLaunchArgument,
@@ -22,32 +21,36 @@ from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
+from launch import LaunchContext, LaunchDescription
+
 
 def generate_launch_description() -> LaunchDescription:
     """Declare the arguments; the rest follows when their values are known."""
-    return LaunchDescription([
-        DeclareLaunchArgument(
-            'output',
-            default_value='demo-output',
-            description='Folder for summary.json, the evidence pictures and the record; what an '
-            'earlier demo left there is replaced',
-        ),
-        DeclareLaunchArgument(
-            'seed', default_value='0', description='Seed of the cell, its noise and its faults'
-        ),
-        DeclareLaunchArgument(
-            'namespace',
-            default_value='',
-            description='Namespace of the nodes, and so of all their relative names',
-        ),
-        DeclareLaunchArgument(
-            'log_level',
-            default_value='warn',
-            choices=['debug', 'info', 'warn', 'error', 'fatal'],
-            description='What the nodes log at least',
-        ),
-        OpaqueFunction(function=start_demo),
-    ])
+    return LaunchDescription(
+        [
+            DeclareLaunchArgument(
+                'output',
+                default_value='demo-output',
+                description='Folder for summary.json, the evidence pictures and the record; what '
+                'an earlier demo left there is replaced',
+            ),
+            DeclareLaunchArgument(
+                'seed', default_value='0', description='Seed of the cell, its noise and its faults'
+            ),
+            DeclareLaunchArgument(
+                'namespace',
+                default_value='',
+                description='Namespace of the nodes, and so of all their relative names',
+            ),
+            DeclareLaunchArgument(
+                'log_level',
+                default_value='warn',
+                choices=['debug', 'info', 'warn', 'error', 'fatal'],
+                description='What the nodes log at least',
+            ),
+            OpaqueFunction(function=start_demo),
+        ]
+    )
 
 
 def start_demo(context: LaunchContext) -> list[Action]:
@@ -59,9 +62,9 @@ def start_demo(context: LaunchContext) -> list[Action]:
     shutil.rmtree(record, ignore_errors=True)
     record.mkdir(parents=True)
 
-    # What is set already wins. Camera images are larger than the shared memory that Fast DDS takes
-    # by default (Fast DDS 2 knows the profile by the first name, Fast DDS 3 by the second); and the
-    # cell is rendered without a screen.
+    # What is set already wins. Camera images are larger than the shared memory that Fast DDS
+    # takes by default (Fast DDS 2 knows the profile by the first name, Fast DDS 3 by the second);
+    # and the cell is rendered without a screen.
     variables = {
         'FASTRTPS_DEFAULT_PROFILES_FILE': str(share / 'config' / 'fastdds.xml'),
         'FASTDDS_DEFAULT_PROFILES_FILE': str(share / 'config' / 'fastdds.xml'),
@@ -90,7 +93,6 @@ def start_demo(context: LaunchContext) -> list[Action]:
         arguments=['--output', str(output), '--seed', LaunchConfiguration('seed')],
         ros_arguments=['--log-level', LaunchConfiguration('log_level')],
         output='screen',
-        emulate_tty=True,
         on_exit=Shutdown(reason='the demo is over'),
     )
     return [*environment, evaluation, cell]

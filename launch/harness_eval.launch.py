@@ -4,10 +4,11 @@
 argument that is left empty is not handed on, so that ``params_file`` may set it.
 """
 
-from launch import LaunchContext, LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
+
+from launch import LaunchContext, LaunchDescription
 
 RESPAWN_DELAY = 2.0
 """Seconds; a node that ends at once must not fill the log."""
@@ -15,60 +16,62 @@ RESPAWN_DELAY = 2.0
 
 def generate_launch_description() -> LaunchDescription:
     """Declare the arguments; the nodes follow when their values are known."""
-    return LaunchDescription([
-        DeclareLaunchArgument(
-            'config',
-            default_value='',
-            description='Path of the YAML file with tools, post-conditions, evaluators and views; '
-            'without one, here or in params_file, the evaluator does not start',
-        ),
-        DeclareLaunchArgument(
-            'namespace',
-            default_value='',
-            description='Namespace of the nodes, and so of all their relative names',
-        ),
-        DeclareLaunchArgument(
-            'use_sim_time',
-            default_value='false',
-            choices=['true', 'false'],
-            description='Take the time from /clock',
-        ),
-        DeclareLaunchArgument(
-            'autostart',
-            default_value='true',
-            choices=['true', 'false'],
-            description='Let the evaluator configure and activate itself; false: leave it to a '
-            'lifecycle manager',
-        ),
-        DeclareLaunchArgument(
-            'use_respawn',
-            default_value='false',
-            choices=['true', 'false'],
-            description='Start a node again when it has ended',
-        ),
-        DeclareLaunchArgument(
-            'ledger_url',
-            default_value='',
-            description='Where the record is kept, as sqlite:////path; empty: below ROS_HOME',
-        ),
-        DeclareLaunchArgument(
-            'evidence_dir',
-            default_value='',
-            description='Folder in which judged cases are kept; empty: below ROS_HOME',
-        ),
-        DeclareLaunchArgument(
-            'log_level',
-            default_value='info',
-            choices=['debug', 'info', 'warn', 'error', 'fatal'],
-            description='What the nodes log at least',
-        ),
-        DeclareLaunchArgument(
-            'params_file',
-            default_value='',
-            description='ROS 2 parameter file for both nodes; the other arguments win over it',
-        ),
-        OpaqueFunction(function=start_nodes),
-    ])
+    return LaunchDescription(
+        [
+            DeclareLaunchArgument(
+                'config',
+                default_value='',
+                description='Path of the YAML file with tools, post-conditions, evaluators and '
+                'views; without one, here or in params_file, the evaluator does not start',
+            ),
+            DeclareLaunchArgument(
+                'namespace',
+                default_value='',
+                description='Namespace of the nodes, and so of all their relative names',
+            ),
+            DeclareLaunchArgument(
+                'use_sim_time',
+                default_value='false',
+                choices=['true', 'false'],
+                description='Take the time from /clock',
+            ),
+            DeclareLaunchArgument(
+                'autostart',
+                default_value='true',
+                choices=['true', 'false'],
+                description='Let the evaluator configure and activate itself; false: leave it to '
+                'a lifecycle manager',
+            ),
+            DeclareLaunchArgument(
+                'use_respawn',
+                default_value='false',
+                choices=['true', 'false'],
+                description='Start a node again when it has ended',
+            ),
+            DeclareLaunchArgument(
+                'ledger_url',
+                default_value='',
+                description='Where the record is kept, as sqlite:////path; empty: below ROS_HOME',
+            ),
+            DeclareLaunchArgument(
+                'evidence_dir',
+                default_value='',
+                description='Folder in which judged cases are kept; empty: below ROS_HOME',
+            ),
+            DeclareLaunchArgument(
+                'log_level',
+                default_value='info',
+                choices=['debug', 'info', 'warn', 'error', 'fatal'],
+                description='What the nodes log at least',
+            ),
+            DeclareLaunchArgument(
+                'params_file',
+                default_value='',
+                description='ROS 2 parameter file for both nodes; the other arguments win over it',
+            ),
+            OpaqueFunction(function=start_nodes),
+        ]
+    )
 
 
 def start_nodes(context: LaunchContext) -> list[Node]:

@@ -23,7 +23,7 @@ def use_supported_interpreter(source: RosSource) -> None:
         SystemExit: No Python will do.
     """
     if source.pins is None:
-        if sys.version_info < (3, 10):
+        if sys.version_info < (3, 10):  # noqa: UP036 - this is where an older one is told
             raise SystemExit(f'Python 3.10 or newer is needed, this is {sys.version.split()[0]}')
         return
     if (sys.platform, platform.machine()) != ('linux', 'x86_64'):

@@ -32,4 +32,6 @@ def run_logged(command: Sequence[str], log: Path, environment: Mapping[str, str]
         ).returncode
     if status:
         end = '\n'.join(log.read_text(errors='replace').splitlines()[-SHOWN_LINES:])
-        raise SystemExit(f'{end}\nthis failed with status {status}: {" ".join(command)}\nlog: {log}')
+        raise SystemExit(
+            f'{end}\nthis failed with status {status}: {" ".join(command)}\nlog: {log}'
+        )

@@ -1,9 +1,9 @@
 """Prepare everything that `make` needs, once: ``python3 setup/prepare.py --distro jazzy``.
 
-Everything lands in ``.envs/DISTRO``. The work has three stages, each with a stamp that holds a hash
-of what went into it (and of the stage before it). A stage whose stamp fits is skipped, so that a
-second run takes a fraction of a second; a stamp is removed before its stage starts and written after
-its end, so that an interrupted set-up is taken up again. Needs nothing but Python 3.10.
+Everything lands in ``.envs/DISTRO``. The work has three stages, each with a stamp that holds a
+hash of what went into it (and of the stage before it). A stage whose stamp fits is skipped, so
+that a second run takes a fraction of a second; a stamp is removed before its stage starts and
+written after its end, so that an interrupted set-up is taken up again. Needs nothing but Python.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import time
 from interpreter import use_supported_interpreter
 from logged_run import run_logged
 from python_environment import make_environment
-from ros_source import RosSource, find_ros, without_ros
+from ros_source import find_ros, RosSource, without_ros
 from stamp import fingerprint, Stamp
 from system_packages import require_system_packages
 

@@ -83,8 +83,8 @@ def _pip(venv: Path, *arguments: str) -> list[str]:
 def _repair_cmake_files(venv: Path) -> None:
     """Put this machine's include folders where the wheels name those of their build machine.
 
-    The exported CMake files of the message packages hold absolute paths of the Python and the NumPy
-    that they were built with; without this a package that builds on them is refused by CMake.
+    The exported CMake files of the message packages hold absolute paths of the Python and the
+    NumPy that they were built with; without this CMake refuses a package that builds on them.
     """
     code = (
         'import sysconfig, numpy; print(sysconfig.get_paths()["include"]); '

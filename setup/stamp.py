@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 import contextlib
 import hashlib
-import os
 from pathlib import Path
 
 
@@ -54,4 +53,4 @@ class Stamp:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         new = self._path.with_suffix('.new')
         new.write_text(inputs)
-        os.replace(new, self._path)
+        new.replace(self._path)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 import ctypes
-import glob
 import importlib.util
 import os
 from pathlib import Path
@@ -13,12 +12,12 @@ import subprocess
 import sysconfig
 
 DRIVERS = (
-    '/usr/lib/*/dri/*_dri.so',
-    '/usr/lib/dri/*_dri.so',
-    '/usr/lib64/dri/*_dri.so',
-    '/usr/share/glvnd/egl_vendor.d/*nvidia*.json',
+    'usr/lib/*/dri/*_dri.so',
+    'usr/lib/dri/*_dri.so',
+    'usr/lib64/dri/*_dri.so',
+    'usr/share/glvnd/egl_vendor.d/*nvidia*.json',
 )
-"""Any of these can render: Mesa (also without a GPU), or the driver of a graphics card."""
+"""Below the root; any of these can render: Mesa (also without a GPU), or the driver of a graphics card."""
 
 
 def require_system_packages() -> None:
@@ -54,5 +53,5 @@ def _missing() -> Iterator[str]:
         ctypes.CDLL('libEGL.so.1')
     except OSError:
         yield 'libegl1'
-    if not any(glob.glob(pattern) for pattern in DRIVERS):
+    if not any(any(Path('/').glob(pattern)) for pattern in DRIVERS):
         yield 'libgl1-mesa-dri'

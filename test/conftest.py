@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from hypothesis import HealthCheck, settings
+import pytest
 
 # On two shared cores a deadline per example measures the neighbours, not the code.
 settings.register_profile(
@@ -18,8 +17,8 @@ settings.load_profile(os.environ.get('HYPOTHESIS_PROFILE', 'default'))
 
 
 @pytest.fixture(autouse=True)
-def _own_ros_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def _own_ros_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give each test a ``ROS_HOME`` of its own, where ledgers and evidence go by default."""
     home = tmp_path / 'ros_home'
     monkeypatch.setenv('ROS_HOME', str(home))
-    yield home
+    return home

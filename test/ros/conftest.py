@@ -7,11 +7,11 @@ broken set-up cannot look like a passed test run.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 import importlib
 import os
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TYPE_CHECKING
 
 import pytest
 from ros_domain import own_domain

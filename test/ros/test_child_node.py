@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from collections.abc import Callable
+import os
 from pathlib import Path
+import signal
 
-import pytest
 from child_node import ChildNode
+import pytest
 from ros_world import RosWorld
 from std_msgs.msg import String
 

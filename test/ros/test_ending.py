@@ -22,7 +22,7 @@ NODES: dict[str, tuple[dict[str, Any], str]] = {
 def test_ctrl_c_under_ros2_launch_ends_a_node_cleanly(
     ros: RosWorld, subprocess_node: Callable[..., ChildNode], module: str
 ) -> None:
-    # The terminal and `ros2 launch` both send SIGINT, so that the second one falls into the ending.
+    # The terminal and `ros2 launch` both send SIGINT: the second one falls into the ending.
     parameters, service = NODES[module]
     child = subprocess_node(module, parameters=parameters)
     observer = ros.node('observer')

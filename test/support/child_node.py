@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 import os
+from pathlib import Path
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 POLL_PERIOD = 0.01
 """Seconds between two looks at the process or its log."""
@@ -134,6 +134,6 @@ def _yaml(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, (str, Path)):
-        # Quoted, since rcl reads the value as YAML: an id like 0123 or a Windows path would change.
+        # Quoted, since rcl reads the value as YAML: an id like 0123 would become a number.
         return "'" + str(value).replace("'", "''") + "'"
     return str(value)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 import contextlib
 import os
 import socket
-from collections.abc import Iterator
 
 PORT_BASE = 32768
 """A domain is taken by binding this port plus its id, as ament's ``domain_coordinator`` does.

@@ -7,9 +7,9 @@ end of the test, so that it cannot go unseen.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import threading
 import time
-from collections.abc import Callable
 from typing import Any, TypeVar
 
 import rclpy
@@ -181,7 +181,7 @@ class RosWorld:
             executor.spin()
         except ExternalShutdownException:
             pass
-        except BaseException as error:  # noqa: B036 - handed to the thread of the test
+        except BaseException as error:  # handed to the thread of the test
             self._errors.append(error)
 
     def _raise_errors(self) -> None:
