@@ -124,6 +124,16 @@ class Capture:
         self._answered = answer
         return self._give(answer)
 
+    def found(self) -> Captured | None:
+        """Say whether the frames so far make the observation, without looking at the time.
+
+        Raises:
+            CaptureError: A frame showed that the observation cannot be made.
+        """
+        if self._answered is None:
+            self._answered = self._found
+        return None if self._answered is None else self._give(self._answered)
+
     def _decide(
         self, ros_now: int, wall_now: float, facts: Callable[[str], TopicFacts]
     ) -> Captured | CaptureError | None:
@@ -164,9 +174,7 @@ class Capture:
             frames=MappingProxyType(chosen),
             t_end=self.t_end,
             spread=seconds(max(stamps) - min(stamps)),
-            seen=MappingProxyType(
-                {name: intake.seen for name, intake in self._intakes.items()}
-            ),
+            seen=MappingProxyType({name: intake.seen for name, intake in self._intakes.items()}),
         )
 
     def _oldest_to_come(self, ros_now: int) -> int:

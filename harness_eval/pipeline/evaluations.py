@@ -42,6 +42,9 @@ log = logging.getLogger('harness_eval.pipeline')
 STEP_TIMEOUT = 30.0
 """Seconds until a step on a spawned thread counts as hanging (a disk that does not answer)."""
 
+CLOCK_JUMP_NS = 1_000_000
+"""How far receipts of frames, which come from one thread, must go back to show a clock jump."""
+
 Key = tuple[str, int]
 """A run id and the number of a segment."""
 
@@ -119,6 +122,7 @@ class Evaluations:
         self._active: dict[Key, _Active] = {}
         self._waiters: dict[Key, list[Waiter]] = {}
         self._undecodable: dict[str, str] = {}
+        self._last_receipt = 0
 
     # --- entrances --------------------------------------------------------------------------
 
@@ -159,7 +163,7 @@ class Evaluations:
                 active.streams,
                 segment.t_end,
                 self._config.capture,
-                ros_start=self._effects.ros_now(),
+                ros_start=segment.receipt,
                 wall_start=self._effects.steady_now(),
             )
             self._tap()
@@ -219,13 +223,15 @@ class Evaluations:
                 if header is None and spec.stamp_source == 'header':
                     raise _without_header(spec, kind)
                 active.capture.add(_frame(spec, kind, data, receipt, header))
+        jumped = receipt <= self._last_receipt - CLOCK_JUMP_NS
+        self._last_receipt = receipt
         for active in dict.fromkeys(active for active, _ in waiting):
-            self._poll(active)
+            self._poll(active, receipt if jumped else None)
 
-    def tick(self) -> None:
-        """Time has passed: look at every deadline."""
+    def tick(self, ros_now: int) -> None:
+        """Time has passed: look at every deadline; see :meth:`Pipeline.tick`."""
         for active in list(self._active.values()):
-            self._poll(active)
+            self._poll(active, ros_now)
         now = self._effects.steady_now()
         for active in list(self._active.values()):
             if active.step is not None and now > active.step_until:
@@ -292,13 +298,21 @@ class Evaluations:
             )
         )
 
-    def _poll(self, active: _Active) -> None:
+    def _poll(self, active: _Active, ros_now: int | None) -> None:
+        """See whether a capture has ended; without a time, whether its frames have ended it.
+
+        Deadlines are looked at in ticks alone: frames that came in time may still be in the queue
+        behind the one that is handled now.
+        """
         if active.capture is None:
             return
         with self._step(active):
-            captured = active.capture.poll(
-                self._effects.ros_now(), self._effects.steady_now(), self._facts_of(active)
-            )
+            if ros_now is None:
+                captured = active.capture.found()
+            else:
+                captured = active.capture.poll(
+                    ros_now, self._effects.steady_now(), self._facts_of(active)
+                )
             if captured is not None:
                 active.capture = None
                 self._tap()

@@ -212,9 +212,14 @@ class Pipeline:
         self._evaluations.restore(again)
         return again.attempt, ''
 
-    def tick(self) -> None:
-        """Time has passed: look at every deadline."""
-        self._evaluations.tick()
+    def tick(self, ros_now: int | None = None) -> None:
+        """Time has passed: look at every deadline.
+
+        Args:
+            ros_now: Nanoseconds of the ROS clock at a moment before which everything that came has
+                been handed in; default: now.
+        """
+        self._evaluations.tick(self._effects.ros_now() if ros_now is None else ros_now)
         self._recorder.tick()
 
     def wakeup(self) -> float | None:

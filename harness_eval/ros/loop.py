@@ -21,7 +21,9 @@ class Loop:
     is logged and counted, and the next call runs.
 
     Args:
-        tick: Called when time has passed.
+        tick: Called when time has passed, with what ``now`` gave.
+        now: Reads the clock that ``tick`` is told. All calls that were posted before it is read
+            run before the tick, so that a frame that came in time is seen before its deadline.
         due: Steady seconds at which ``tick`` has something to do next; None: nothing is due.
         polling: Whether ``tick`` must run all the time (a capture waits).
         on_fault: Told of every exception.
@@ -29,12 +31,14 @@ class Loop:
 
     def __init__(
         self,
-        tick: Callable[[], None],
+        tick: Callable[[int], None],
+        now: Callable[[], int],
         due: Callable[[], float | None],
         polling: Callable[[], bool],
         on_fault: Callable[[BaseException], None],
     ) -> None:
         self._tick = tick
+        self._now = now
         self._due = due
         self._polling = polling
         self._on_fault = on_fault
@@ -63,17 +67,30 @@ class Loop:
     def _run(self) -> None:
         ticked = time.monotonic()
         while True:
-            call: Callable[[], None] | None = self._tick
             try:
                 call = self._calls.get(timeout=self._wait(ticked))
             except queue.Empty:
+                pass
+            else:
+                if call is None:
+                    return
+                self._guarded(call)
+            if self._wait(ticked) == 0.0:
                 ticked = time.monotonic()
+                if not self._tick_in_turn():
+                    return
+
+    def _tick_in_turn(self) -> bool:
+        """Run what was posted until now, then tick; False: the end was among it."""
+        posted = self._calls.qsize()
+        now = self._now()
+        for _ in range(posted):
+            call = self._calls.get()
             if call is None:
-                return
+                return False
             self._guarded(call)
-            if self._wait(ticked) == 0.0:  # a flood of calls must not starve the deadlines
-                ticked = time.monotonic()
-                self._guarded(self._tick)
+        self._guarded(lambda: self._tick(now))
+        return True
 
     def _wait(self, ticked: float) -> float | None:
         """Seconds until the next tick; None: no tick is due before something else happens."""

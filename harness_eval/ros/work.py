@@ -40,6 +40,8 @@ log = logging.getLogger('harness_eval.node')
 
 DIAGNOSTICS_PERIOD = 1.0
 """Seconds between two messages on ``/diagnostics``."""
+WORKERS = 8
+"""Threads that write, decode and draw: a burst of a hundred runs must not starve the executor."""
 DEACTIVATION_TIMEOUT = 2.0
 """Seconds that the pipeline may take to end the captures that wait."""
 
@@ -74,7 +76,7 @@ class Work:
         self._active = active
         self._clock = node.get_clock()
         self._fault = ''
-        self._threads = Threads('evidence')
+        self._threads = Threads('evidence', most=WORKERS)
         self._entrances: Entrances | None = None
         self._decoder = Decoder.from_environment(os.environ)
         self._judges = _judges(config)
@@ -101,6 +103,7 @@ class Work:
         )
         self._loop = Loop(
             self._pipeline.tick,
+            self.ros_now,
             self._pipeline.wakeup,
             lambda: self._pipeline.capturing,
             self.note_fault,

@@ -302,6 +302,7 @@ def test_a_burst_of_completions_loses_none(ros: Any, world: EvaluationWorld) -> 
         world.end(f'run-{number}')
     ros.wait(lambda: len(world.outcomes) == 100, timeout=60.0, what='100 outcomes')
     assert {o.run_id for o in world.outcomes} == {f'run-{n}' for n in range(100)}
+    assert not [o.message for o in world.outcomes if o.kind == RunOutcome.ERROR]
     assert all(o.verdict.status == VerdictMessage.SUCCESS for o in world.outcomes)
     ros.wait(lambda: len(world.updates) == 100, what='100 updates')
     assert [u.revision for u in world.updates] == list(range(1, 101))

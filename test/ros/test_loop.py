@@ -17,7 +17,7 @@ def loop_of(
     polling: Callable[[], bool] = lambda: False,
     faults: list[BaseException] | None = None,
 ) -> Loop:
-    loop = Loop(tick, due, polling, (faults if faults is not None else []).append)
+    loop = Loop(lambda now: tick(), lambda: 0, due, polling, (faults if faults is not None else []).append)
     loop.start()
     return loop
 
