@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from scripted_cell import BOTTLE, SCRIPTS, Script, perform, request
+from scripted_cell import BOTTLE, perform, request, Script, SCRIPTS
 
 from harness_eval.config import Config, load_config
 from harness_eval.config.checks import UsableCondition

@@ -9,7 +9,7 @@ import pytest
 
 from harness_eval.contract import Status, Verdict
 from harness_eval.demo.faults import Fault
-from harness_eval.demo.summary import GraphEnd, Row, agreement, write_summary
+from harness_eval.demo.summary import agreement, GraphEnd, Row, write_summary
 from harness_eval.runs import Outcome, OutcomeKind
 
 RELATIONS = frozenset({('bottle', 'on', 'tray')})

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import numpy as np
 import pytest
-from scripted_cell import BOTTLE, SCRIPTS, Script, perform
+from scripted_cell import BOTTLE, perform, Script, SCRIPTS
 
 from harness_eval.demo import layout as at
-from harness_eval.demo.cell import CONTROL_PERIOD, Cell
+from harness_eval.demo.cell import Cell, CONTROL_PERIOD
 from harness_eval.demo.faults import Fault
 from harness_eval.demo.tools import run_tool
 from harness_eval.demo.truth import graph_truth, peg_depth, truth

@@ -19,7 +19,7 @@ from harness_eval.contract import (
     View,
 )
 from harness_eval.demo.cameras import Cameras, intrinsics
-from harness_eval.demo.cell import CONTROL_PERIOD, Cell
+from harness_eval.demo.cell import Cell, CONTROL_PERIOD
 from harness_eval.demo.faults import Fault
 from harness_eval.demo.tools import run_tool
 
