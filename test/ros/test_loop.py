@@ -86,3 +86,30 @@ def test_nothing_runs_while_nothing_is_due() -> None:
     assert idle.wait(GUARD)
     assert loop.stop()
     assert not ticks
+
+
+def test_what_was_posted_before_the_time_is_read_runs_before_the_tick_that_is_told_it() -> None:
+    seen: list[str] = []
+    blocked, release, ticked = threading.Event(), threading.Event(), threading.Event()
+
+    def tick(now: int) -> None:
+        seen.append('tick')
+        if 'frame' in seen:
+            ticked.set()
+
+    loop = Loop(tick, lambda: 0, lambda: None, lambda: True, lambda error: None)
+
+    def slow() -> None:
+        blocked.set()
+        release.wait(GUARD)  # longer than the period of ticks, so that one is due after this
+        time.sleep(0.05)
+
+    loop.post(slow)
+    loop.start()
+    assert blocked.wait(GUARD)
+    for _ in range(3):
+        loop.post(lambda: seen.append('frame'))
+    release.set()
+    assert ticked.wait(GUARD)
+    loop.stop()
+    assert seen[:4] == ['frame', 'frame', 'frame', 'tick']
