@@ -34,7 +34,7 @@ lint: build  ## ruff, mypy --strict, ament's flake8 and pep257
 	@$(ENTER) ruff check $(PYTHON_SOURCES)
 	@$(ENTER) ruff format --check $(PYTHON_SOURCES)
 	@$(ENTER) python -m mypy
-	@$(ENTER) python setup/ament_lint.py $(PYTHON_SOURCES)
+	@$(ENTER) python setup/check_with_ament.py $(PYTHON_SOURCES)
 
 format: build  ## sort imports and lay out the code
 	@$(ENTER) ruff check --quiet --select I --fix $(PYTHON_SOURCES); ruff format $(PYTHON_SOURCES)

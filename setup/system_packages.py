@@ -17,7 +17,7 @@ DRIVERS = (
     'usr/lib64/dri/*_dri.so',
     'usr/share/glvnd/egl_vendor.d/*nvidia*.json',
 )
-"""Below the root; any of these can render: Mesa (also without a GPU), or the driver of a graphics card."""
+"""Below the root; any of these can render: Mesa, also without a GPU, or a vendor's driver."""
 
 
 def require_system_packages() -> None:
