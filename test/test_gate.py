@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from hypothesis import settings
+from hypothesis.stateful import initialize, invariant, rule, RuleBasedStateMachine
 import hypothesis.strategies as st
 import pytest
-from hypothesis import settings
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from harness_eval.config.models import SceneGraphSettings
-from harness_eval.gate import GateRuling, Held, RunFacts, RunStanding, next_deadline, rulings
+from harness_eval.gate import GateRuling, Held, next_deadline, rulings, RunFacts, RunStanding
 from harness_eval.scene_graph import Op, OpKind, Update
 
 HOLD = 10.0

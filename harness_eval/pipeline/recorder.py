@@ -373,7 +373,9 @@ class Recorder:
     def _retire(self) -> None:
         try:
             with self._ledger.transaction():
-                self._ledger.retire()
+                retired = self._ledger.retire()
+            if retired:
+                self._proposals.doubt()
         except LedgerError as error:
             self.failed(error)
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 from pipeline_world import World
+import pytest
 
 
 @pytest.fixture

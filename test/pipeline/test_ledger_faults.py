@@ -1,9 +1,9 @@
-"""A ledger that fails, at every transaction: nothing is released, an error is told, and it heals."""
+"""A ledger that fails at any transaction: nothing is released, an error is told, it heals."""
 
 from __future__ import annotations
 
-import pytest
 from pipeline_world import FAILURE, SUCCESS, World
+import pytest
 
 from harness_eval.contract import EvaluatorError
 from harness_eval.runs import OutcomeKind, SegmentState

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
 from pipeline_world import FAILURE, PROCESS, SUCCESS, World
+import pytest
 
 from harness_eval.contract import Abstention, EvaluatorError, LedgerError
 from harness_eval.runs import OutcomeKind, SegmentState

@@ -1,18 +1,18 @@
-"""Whatever happens in whatever order: only recorded successes release updates, each once, in order."""
+"""Whatever happens in whatever order: exactly the recorded successes release their updates."""
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
+import tempfile
 from typing import Any
 
-import hypothesis.strategies as st
 from hypothesis import given, settings
+import hypothesis.strategies as st
 from pipeline_world import FAILURE, SUCCESS, World
 
 from harness_eval.cases import Case, CaseError
 from harness_eval.contract import Abstention, EvaluatorError
-from harness_eval.runs import PENDING, OutcomeKind, Run, SegmentState
+from harness_eval.runs import OutcomeKind, PENDING, Run, SegmentState
 
 RUNS = ('r0', 'r1', 'r2', 'r3')
 ANSWERS = (SUCCESS, SUCCESS, FAILURE, EvaluatorError('judge_down', ''), Abstention('unsure', ''))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
 from pipeline_world import World
+import pytest
 
 from harness_eval.contract import Abstention, DecodeError, EvaluationError
 from harness_eval.requests import Requests

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
-import pytest
 from pipeline_world import FAILURE, SUCCESS, World
+import pytest
 
 from harness_eval.contract import EvaluatorError
 from harness_eval.runs import OutcomeKind, SegmentState
@@ -60,10 +60,8 @@ def test_killed_at_every_transaction_nothing_is_lost_or_done_twice(
     world: World, number: int, when: str
 ) -> None:
     kill_at(world, number, when)
-    try:
+    with suppress(Killed):
         play(world)
-    except Killed:
-        pass
     before = list(world.outcomes)
     world.crash()
     finish(world)
@@ -84,7 +82,7 @@ def test_killed_at_every_transaction_nothing_is_lost_or_done_twice(
     else:
         assert outcome.error_kind == 'evidence_lost'
         assert world.released() == []
-    assert [u for u in dict.fromkeys(world.passed())] == world.released()
+    assert list(dict.fromkeys(world.passed())) == world.released()
     assert world.outcomes[-1] == outcome, 'what is decided is published'
     if before:
         assert before[-1] == outcome, 'and nothing else was'

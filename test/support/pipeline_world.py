@@ -13,16 +13,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from cdr_messages import IMAGE, image_of, JOINT_STATE, joint_state
 import numpy as np
 import sqlalchemy as sa
-from cdr_messages import IMAGE, JOINT_STATE, image_of, joint_state
 
 from harness_eval.capture import TopicFacts
 from harness_eval.cases import CaseStore
 from harness_eval.config import Config, load_config
 from harness_eval.contract import EvaluationError, EvaluationRequest, LedgerError, Status, Verdict
 from harness_eval.decode import Decoder
-from harness_eval.ledger import REJECTED, Ledger, LedgerReader, UpdateRecord
+from harness_eval.ledger import Ledger, LedgerReader, REJECTED, UpdateRecord
 from harness_eval.pipeline import Pipeline
 from harness_eval.runs import Completion, Outcome, Run, SegmentState
 from harness_eval.scene_graph import Op, OpKind, Update
@@ -232,7 +232,9 @@ class World:
         self.steady += seconds
         self.pipeline.tick()
 
-    def show(self, *, finger: float = 0.02, topics: tuple[str, ...] = ('front', 'gripper')) -> None:
+    def show(
+        self, *, finger: float = 0.02, topics: tuple[str, ...] = ('front', 'gripper')
+    ) -> None:
         """The camera and the joints publish, stamped now."""
         self._picture += 1
         if 'front' in topics:
@@ -272,7 +274,11 @@ class World:
         return f'object of {run_id} ' in call.request.post_condition.text
 
     def run(
-        self, run_id: str, answer: Verdict | EvaluationError = SUCCESS, tool: str = 'pick', **more: Any
+        self,
+        run_id: str,
+        answer: Verdict | EvaluationError = SUCCESS,
+        tool: str = 'pick',
+        **more: Any,
     ) -> Outcome:
         """A whole run, from its end to its outcome."""
         self.end(run_id, tool, **more)
