@@ -155,10 +155,10 @@ def _no_frames(intake: Intake, facts: TopicFacts, _: Moment) -> str | None:
             'known; is the simulation running?'
         )
     return (
-        f'0 frames came though {_publishers(facts)} there; large images are lost on the default '
-        'DDS transport, whose shared memory is smaller than one picture: give publisher and '
-        'node a transport profile (Fast DDS: FASTDDS_DEFAULT_PROFILES_FILE), or publish '
-        'compressed images'
+        f'0 frames came though {_publishers(facts)} there. Large images that are sent best effort '
+        'are lost on the default DDS transport, whose shared memory is smaller than one picture: '
+        'publish reliably or compressed, and give publisher and node a transport profile (Fast '
+        'DDS: config/fastdds.xml)'
     )
 
 
@@ -242,9 +242,7 @@ def _clock_stopped(moment: Moment) -> str:
     )
 
 
-def _seen(
-    intakes: Sequence[Intake], graph: Mapping[str, TopicFacts], moment: Moment
-) -> str:
+def _seen(intakes: Sequence[Intake], graph: Mapping[str, TopicFacts], moment: Moment) -> str:
     lines = (_line(intake, graph.get(intake.spec.name), moment) for intake in intakes)
     return f'Seen: {"; ".join(lines)}'
 
