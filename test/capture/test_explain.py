@@ -59,7 +59,7 @@ def test_a_camera_of_which_nothing_came_is_explained_by_the_graph(
 def test_no_frames_names_the_publishers_the_count_and_the_transport_of_large_images() -> None:
     error = failure(capture(FRONT), [], front=THERE)
     assert '0 frames came though 1 publisher is there' in error.message
-    assert 'FASTDDS_DEFAULT_PROFILES_FILE' in error.message
+    assert 'config/fastdds.xml' in error.message
 
 
 def test_every_error_lists_what_was_seen_of_every_stream() -> None:
