@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+import json
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -13,8 +13,9 @@ from urllib.parse import quote
 import sqlalchemy as sa
 
 from harness_eval.contract import LedgerError
+from harness_eval.ledger.statements import Statement
 from harness_eval.runs import Completion, Outcome, Run, Segment, SegmentState
-from harness_eval.scene_graph import Update, ops_from_json
+from harness_eval.scene_graph import ops_from_json, Update
 
 SCHEMA_VERSION = 1
 BUSY_TIMEOUT_MS = 250
@@ -210,24 +211,28 @@ def read_graph_id(connection: sa.Connection) -> str:
 
 def read_run(connection: sa.Connection, run_id: str) -> Run | None:
     """The run of that name, or None."""
-    rows = connection.execute(
-        sa.select(segments_table)
-        .where(segments_table.c.run_id == run_id)
-        .order_by(segments_table.c.number)
-    )
+    rows = _SEGMENTS_OF_RUN(connection, run_id=run_id)
     segments = tuple(segment_of(row) for row in rows)
-    interrupted = (
-        connection.execute(
-            sa.select(interruptions_table.c.run_id).where(interruptions_table.c.run_id == run_id)
-        ).first()
-        is not None
-    )
+    interrupted = _INTERRUPTION_OF_RUN(connection, run_id=run_id).first() is not None
     if segments or interrupted:
         return Run(run_id, segments, interrupted)
-    retired = connection.execute(
-        sa.select(retired_table.c.run_id).where(retired_table.c.run_id == run_id)
-    ).first()
+    retired = _RETIRED_RUN(connection, run_id=run_id).first()
     return None if retired is None else Run(run_id, retired=True)
+
+
+_SEGMENTS_OF_RUN = Statement(
+    sa.select(segments_table)
+    .where(segments_table.c.run_id == sa.bindparam('run_id'))
+    .order_by(segments_table.c.number)
+)
+_INTERRUPTION_OF_RUN = Statement(
+    sa.select(interruptions_table.c.run_id).where(
+        interruptions_table.c.run_id == sa.bindparam('run_id')
+    )
+)
+_RETIRED_RUN = Statement(
+    sa.select(retired_table.c.run_id).where(retired_table.c.run_id == sa.bindparam('run_id'))
+)
 
 
 def segment_of(row: Any) -> Segment:
@@ -278,7 +283,7 @@ def update_of(row: Any, graph_id: str) -> UpdateRecord:
                 stamp=row.stamp,
             ),
             number=row.number,
-            effect=row.effect,
+            effect=bool(row.effect),
             state=row.state,
             reason=row.reason,
             wall=row.wall,

@@ -2,53 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
 import fcntl
 import json
 import os
-import time
-import uuid
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
+import time
 from typing import Any
+import uuid
 
 import sqlalchemy as sa
 
 from harness_eval.contract import LedgerError
+from harness_eval.ledger.statements import Statement
 from harness_eval.ledger.tables import (
-    BUSY_TIMEOUT_MS,
-    HELD,
-    REJECTED,
-    RELEASED,
-    SCHEMA_VERSION,
-    UpdateRecord,
     attempts_table,
+    BUSY_TIMEOUT_MS,
     check_version,
     engine_url,
+    HELD,
     interruptions_table,
     ledger_path,
     meta_table,
     metadata,
     outcome_of_row,
     read_run,
+    REJECTED,
+    RELEASED,
     retired_table,
+    SCHEMA_VERSION,
     segment_of,
     segments_table,
     translated,
     update_of,
+    UpdateRecord,
     updates_table,
 )
 from harness_eval.runs import (
-    OPEN_AGAIN,
-    PENDING,
     Completion,
+    OPEN_AGAIN,
     Outcome,
+    PENDING,
     Run,
     Segment,
     SegmentState,
 )
-from harness_eval.scene_graph import Update, ops_to_json
+from harness_eval.scene_graph import ops_to_json, Update
 
 KEEP_SEGMENTS = 20_000
 """How many of the newest segments are kept whole; some 5 KB each with their outcome."""
@@ -165,21 +166,20 @@ class Ledger:
     ) -> Segment:
         """Put an accepted completion on record, inside a transaction."""
         segment = Segment(completion, self._next_order, receipt, state)
-        self._active.execute(
-            segments_table.insert().values(
-                run_id=completion.run_id,
-                number=completion.segment,
-                order=segment.order,
-                tool=completion.tool,
-                completion=json.dumps(asdict(completion), sort_keys=True),
-                receipt=receipt,
-                state=state.value,
-                attempt=1,
-                evidence='',
-                outcome=None,
-                published=True,
-                wall=time.time(),
-            )
+        _ADD_SEGMENT(
+            self._active,
+            run_id=completion.run_id,
+            number=completion.segment,
+            order=segment.order,
+            tool=completion.tool,
+            completion=json.dumps(asdict(completion), sort_keys=True),
+            receipt=receipt,
+            state=state.value,
+            attempt=1,
+            evidence='',
+            outcome=None,
+            published=True,
+            wall=time.time(),
         )
         self._next_order += 1
         return segment
@@ -190,13 +190,9 @@ class Ledger:
         Raises:
             LedgerError: On record it is not waiting for this attempt, nor open for it.
         """
-        again = sa.and_(
-            segments_table.c.state.in_([state.value for state in OPEN_AGAIN]),
-            segments_table.c.attempt == segment.attempt - 1,
-        )
         self._update_segment(
+            _SET_STATE,
             segment,
-            sa.or_(_waits_for(segment.attempt), again),
             state=segment.state.value,
             attempt=segment.attempt,
             evidence=segment.evidence,
@@ -210,33 +206,34 @@ class Ledger:
         """
         text = outcome.to_json()
         self._update_segment(
+            _DECIDE,
             segment,
-            _waits_for(outcome.attempt),
             state=outcome.state.value,
             attempt=outcome.attempt,
             evidence=segment.evidence,
             outcome=text,
             published=False,
         )
-        self._active.execute(
-            attempts_table.insert().values(
-                run_id=outcome.run_id,
-                number=outcome.segment,
-                attempt=outcome.attempt,
-                outcome=text,
-                wall=time.time(),
-            )
+        _ADD_ATTEMPT(
+            self._active,
+            run_id=outcome.run_id,
+            number=outcome.segment,
+            attempt=outcome.attempt,
+            outcome=text,
+            wall=time.time(),
         )
 
-    def _update_segment(self, segment: Segment, allowed: Any, **values: Any) -> None:
-        done = self._active.execute(
-            segments_table.update()
-            .where(
-                segments_table.c.run_id == segment.completion.run_id,
-                segments_table.c.number == segment.completion.segment,
-                allowed,
-            )
-            .values(wall=time.time(), **values)
+    def _update_segment(
+        self, statement: Statement, segment: Segment, *, attempt: int, **values: Any
+    ) -> None:
+        done = statement(
+            self._active,
+            of_run=segment.completion.run_id,
+            of_number=segment.completion.segment,
+            of_attempt=attempt,
+            attempt=attempt,
+            wall=time.time(),
+            **values,
         )
         if done.rowcount != 1:
             raise LedgerError(
@@ -288,21 +285,15 @@ class Ledger:
     def mark_published(self, outcomes: Sequence[Outcome], updates: Sequence[UpdateRecord]) -> None:
         """Note, inside a transaction, what was published."""
         for outcome in outcomes:
-            self._active.execute(
-                segments_table.update()
-                .where(
-                    segments_table.c.run_id == outcome.run_id,
-                    segments_table.c.number == outcome.segment,
-                    segments_table.c.attempt == outcome.attempt,
-                )
-                .values(published=True)
+            _MARK_OUTCOME(
+                self._active,
+                of_run=outcome.run_id,
+                of_number=outcome.segment,
+                of_attempt=outcome.attempt,
+                published=True,
             )
         for record in updates:
-            self._active.execute(
-                updates_table.update()
-                .where(updates_table.c.number == record.number)
-                .values(published=True)
-            )
+            _MARK_UPDATE(self._active, of_number=record.number, published=True)
 
     def seconds_since_event(self, run_id: str) -> float:
         """Wall-clock seconds since the run's last event; never negative."""
@@ -364,59 +355,52 @@ class Ledger:
 
     def find_update(self, run_id: str, update_id: str) -> UpdateRecord | None:
         """The update of that name, or None."""
-        query = sa.select(updates_table).where(
-            updates_table.c.run_id == run_id, updates_table.c.update_id == update_id
-        )
         with self._reading() as connection:
-            row = connection.execute(query).first()
+            row = _FIND_UPDATE(connection, run_id=run_id, update_id=update_id).first()
         return None if row is None else update_of(row, self.graph_id)
 
     def hold(self, update: Update, *, effect: bool = False) -> UpdateRecord:
         """Put a proposal on record, inside a transaction."""
         record = UpdateRecord(update, self._next_number, effect, HELD, '', time.time())
-        self._active.execute(
-            updates_table.insert().values(
-                run_id=update.run_id,
-                update_id=update.update_id,
-                number=record.number,
-                effect=effect,
-                ops=ops_to_json(update.ops),
-                stamp=update.stamp,
-                state=HELD,
-                reason='',
-                revision=None,
-                published=True,
-                wall=record.wall,
-            )
+        _HOLD(
+            self._active,
+            run_id=update.run_id,
+            update_id=update.update_id,
+            number=record.number,
+            effect=effect,
+            ops=ops_to_json(update.ops),
+            stamp=update.stamp,
+            state=HELD,
+            reason='',
+            revision=None,
+            published=True,
+            wall=record.wall,
         )
         self._next_number += 1
         return record
 
     def release(self, number: int, stamp: int) -> UpdateRecord:
         """Release a held update under the next revision, inside a transaction."""
-        return self._rule(number, state=RELEASED, revision=self._take_revision(), stamp=stamp)
+        return self._rule(
+            _RELEASE, number, state=RELEASED, revision=self._take_revision(), stamp=stamp
+        )
 
     def reject(self, number: int, reason: str) -> UpdateRecord:
         """Reject a held update for good, inside a transaction."""
-        return self._rule(number, state=REJECTED, reason=reason)
+        return self._rule(_REJECT, number, state=REJECTED, reason=reason)
 
     def _take_revision(self) -> int:
         revision = self._next_revision
         self._next_revision += 1
         return revision
 
-    def _rule(self, number: int, **values: Any) -> UpdateRecord:
-        done = self._active.execute(
-            updates_table.update()
-            .where(updates_table.c.number == number, updates_table.c.state == HELD)
-            .values(published=False, wall=time.time(), **values)
+    def _rule(self, statement: Statement, number: int, **values: Any) -> UpdateRecord:
+        done = statement(
+            self._active, of_number=number, published=False, wall=time.time(), **values
         )
         if done.rowcount != 1:
             raise LedgerError('ledger_unavailable', f'update {number} is not held any more')
-        row = self._active.execute(
-            sa.select(updates_table).where(updates_table.c.number == number)
-        ).one()
-        return update_of(row, self.graph_id)
+        return update_of(_UPDATE(self._active, of_number=number).one(), self.graph_id)
 
     def held(self) -> list[UpdateRecord]:
         """Updates that wait, in order of receipt (after a restart)."""
@@ -480,12 +464,49 @@ def _check_whole(connection: sa.Connection, name: str) -> None:
         )
 
 
-def _waits_for(attempt: int) -> Any:
-    """Whether a row has no outcome of that attempt yet."""
-    return sa.and_(
-        segments_table.c.state.in_([state.value for state in PENDING]),
-        segments_table.c.attempt == attempt,
+def _in_state(states: Iterable[SegmentState]) -> Any:
+    return sa.or_(*(segments_table.c.state == state.value for state in states))
+
+
+_OF_SEGMENT = sa.and_(
+    segments_table.c.run_id == sa.bindparam('of_run'),
+    segments_table.c.number == sa.bindparam('of_number'),
+)
+_WAITS = sa.and_(_in_state(PENDING), segments_table.c.attempt == sa.bindparam('of_attempt'))
+"""Whether a row has no outcome of that attempt yet."""
+_OPEN_AGAIN = sa.and_(
+    _in_state(OPEN_AGAIN), segments_table.c.attempt == sa.bindparam('of_attempt') - 1
+)
+"""Whether the attempt before that one left a row open."""
+_ADD_SEGMENT = Statement(segments_table.insert())
+_SET_STATE = Statement(
+    segments_table.update().where(_OF_SEGMENT, sa.or_(_WAITS, _OPEN_AGAIN)),
+    'state', 'attempt', 'evidence', 'wall',
+)  # fmt: skip
+_DECIDE = Statement(
+    segments_table.update().where(_OF_SEGMENT, _WAITS),
+    'state', 'attempt', 'evidence', 'outcome', 'published', 'wall',
+)  # fmt: skip
+_ADD_ATTEMPT = Statement(attempts_table.insert())
+_MARK_OUTCOME = Statement(
+    segments_table.update().where(
+        _OF_SEGMENT, segments_table.c.attempt == sa.bindparam('of_attempt')
+    ),
+    'published',
+)
+_OF_UPDATE = updates_table.c.number == sa.bindparam('of_number')
+_HOLD = Statement(updates_table.insert())
+_UPDATE = Statement(sa.select(updates_table).where(_OF_UPDATE))
+_FIND_UPDATE = Statement(
+    sa.select(updates_table).where(
+        updates_table.c.run_id == sa.bindparam('run_id'),
+        updates_table.c.update_id == sa.bindparam('update_id'),
     )
+)
+_RULED = updates_table.update().where(_OF_UPDATE, updates_table.c.state == HELD)
+_RELEASE = Statement(_RULED, 'state', 'published', 'wall', 'revision', 'stamp')
+_REJECT = Statement(_RULED, 'state', 'published', 'wall', 'reason')
+_MARK_UPDATE = Statement(updates_table.update().where(_OF_UPDATE), 'published')
 
 
 def _first_use(connection: sa.Connection) -> str:
