@@ -14,7 +14,6 @@ from harness_eval.ros.messages import (
     event_message,
     outcome_message,
     rejection_message,
-    verdict_message,
 )
 from harness_eval.ros.scene_graph_messages import update_to_message
 from harness_eval.runs import Outcome
@@ -95,9 +94,10 @@ class Publications:
         """Publish an outcome, and its verdict if it has one."""
         if not self._active():
             return False
-        self._outcomes.publish(outcome_message(outcome))
+        message = outcome_message(outcome)
+        self._outcomes.publish(message)
         if outcome.verdict is not None:
-            self._verdicts.publish(verdict_message(outcome))
+            self._verdicts.publish(message.verdict)
         return True
 
     def update(self, record: UpdateRecord, stamp: int) -> bool:
