@@ -29,6 +29,9 @@ from harness_eval.ros.work import Work
 
 log = logging.getLogger('harness_eval.node')
 
+SWITCH_INTERVAL = 0.0005
+"""Seconds that a thread may keep the interpreter while another one waits. With Python's 5 ms, a
+verdict waits that long behind each thread that happens to write, decode or draw."""
 EXIT_USAGE = 2
 """The configuration is wrong, or the ledger cannot be used."""
 
@@ -154,6 +157,7 @@ def main(arguments: list[str] | None = None) -> int:
     Returns:
         0, or 2 if it could not be configured.
     """
+    sys.setswitchinterval(SWITCH_INTERVAL)
     rclpy.init(args=arguments)
     node = EvaluatorNode()
     executor = SingleThreadedExecutor()

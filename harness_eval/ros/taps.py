@@ -1,4 +1,4 @@
-"""Camera and state subscriptions that exist only while a run waits for frames.
+"""Camera and state subscriptions that exist while a run waits for frames, and a moment longer.
 
 Threading: :meth:`Taps.want` may be called from any thread; subscriptions are made and destroyed
 on the executor's thread alone. A callback takes the receipt time and hands the raw bytes over.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import logging
+import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -28,6 +29,9 @@ log = logging.getLogger('harness_eval.taps')
 GRAPH_PERIOD = 0.1
 """Seconds between two looks at the graph while anything is tapped: discovery takes 0.5 s or more
 after a start, and a publisher may come back with another QoS."""
+LINGER = 0.1
+"""Seconds that a subscription outlives the last run that wanted it. To destroy one keeps the whole
+process for up to a millisecond, which is better spent when the verdict is out."""
 DEPTH = 10
 """Frames that wait for the executor; more would be old before they are read."""
 
@@ -80,6 +84,7 @@ class Taps:
         self._on_message = on_message
         self._group = group
         self._wanted: frozenset[str] = frozenset()
+        self._kept_until: dict[str, float] = {}
         self._open: dict[str, tuple[Any, str, ReliabilityPolicy]] = {}
         self._incompatible: dict[str, str] = {}
         self._unknown: dict[str, str] = {}
@@ -88,10 +93,13 @@ class Taps:
         self._closed = False
 
     def want(self, topics: frozenset[str]) -> None:
-        """Listen to these topics, to those that are always on, and to no others."""
-        wanted = topics | self._always_on
-        if wanted != self._wanted:
-            self._wanted = wanted
+        """Listen to these topics, to those that are always on, and soon to no others."""
+        wanted, before = topics | self._always_on, self._wanted
+        if wanted == before:
+            return
+        self._wanted = wanted
+        self._kept_until.update(dict.fromkeys(before - wanted, time.monotonic() + LINGER))
+        if wanted - before:  # what is not wanted any more is dropped by the timer
             executor = self._node.executor
             if executor is None:  # nothing spins yet, so nothing can be in the way
                 self._apply()
@@ -122,28 +130,32 @@ class Taps:
             log.exception('the subscriptions could not be changed')
 
     def _match(self) -> None:
-        """Have exactly the subscriptions that are wanted."""
+        """Have the subscriptions that are wanted, and those that were wanted a moment ago."""
         wanted = self._wanted
+        now = time.monotonic()
         for topic in [t for t in self._open if t not in wanted]:
-            self._drop(topic)
+            if self._closed or now >= self._kept_until.get(topic, now):
+                self._drop(topic)
         for topic in wanted:
             if topic not in self._open:
                 self._subscribe(topic)
         if self._closed:
             return
-        if wanted:
-            self._timer.reset()
-        else:
+        if not (wanted or self._open):
             self._timer.cancel()
+        elif self._timer.is_canceled():
+            self._timer.reset()
 
     def _follow_graph(self) -> None:
-        """Subscribe where the type was unknown, and again where the offered QoS changed."""
+        """Drop what is unwanted, and subscribe again where the graph has changed."""
         try:
+            self._match()
             self._refresh()
         except Exception:
             log.exception('the graph could not be followed')
 
     def _refresh(self) -> None:
+        """Subscribe where the type was unknown, and again where the offered QoS changed."""
         for topic in self._wanted:
             opened = self._open.get(topic)
             if opened is None:
