@@ -21,6 +21,8 @@ from rclpy.qos import QoSProfile
 
 from harness_eval_msgs.msg import RunOutcome, SceneGraphUpdate, ToolCompletion, Verdict
 
+APART = 0.25
+"""Seconds between runs that shall not share subscriptions: longer than the node keeps them."""
 PATIENCE = 30.0
 """Seconds until an answer that does not come fails the benchmark."""
 RELIABLE = QoSProfile(depth=1000)
@@ -53,9 +55,11 @@ class Link:
     Args:
         node: The agent's node.
         namespace: Name of the namespace, without slashes.
+        kinds: Types of the messages to hear.
     """
 
-    def __init__(self, node: Node, namespace: str) -> None:
+    def __init__(self, node: Node, namespace: str, kinds: tuple[Any, ...]) -> None:
+        """Listen to those kinds of messages."""
         self._node = node
         self._changed = threading.Condition()
         self._heard: dict[tuple[str, str], list[Heard]] = {}
@@ -65,8 +69,9 @@ class Link:
             RunOutcome: f'/{namespace}/harness_eval/outcomes',
             SceneGraphUpdate: f'/{namespace}/scene_graph/updates',
         }
-        for kind, topic in self._names.items():
-            node.create_subscription(kind, topic, self._listener(kind), RELIABLE)
+        for kind in kinds:
+            node.create_subscription(kind, self._names[kind], self._listener(kind), RELIABLE)
+        self._kinds = kinds
         self._completions = node.create_publisher(
             ToolCompletion, f'/{namespace}/tool_completions', RELIABLE
         )
@@ -74,12 +79,12 @@ class Link:
             SceneGraphUpdate, f'/{namespace}/scene_graph/proposed', RELIABLE
         )
 
-    def wait_until_connected(self, *kinds: Any) -> None:
-        """Wait until the node hears completions and is heard with these kinds of messages."""
+    def wait_until_connected(self) -> None:
+        """Wait until the node hears completions and is heard."""
         deadline = time.monotonic() + PATIENCE
         while not (
             self._completions.get_subscription_count()
-            and all(self._node.count_publishers(self._names[kind]) for kind in kinds)
+            and all(self._node.count_publishers(self._names[kind]) for kind in self._kinds)
         ):
             if time.monotonic() > deadline:
                 raise NoAnswerError('the node did not appear in the graph')
@@ -147,9 +152,11 @@ class Agent:
         self._thread = threading.Thread(target=self._spin, name='agent', daemon=True)
         self._thread.start()
 
-    def link(self, namespace: str) -> Link:
-        """Connect to the node of a namespace."""
-        return Link(self.node, namespace)
+    def link(self, namespace: str, *kinds: Any) -> Link:
+        """Connect to the node of a namespace, and wait until both hear each other."""
+        link = Link(self.node, namespace, kinds)
+        link.wait_until_connected()
+        return link
 
     def close(self) -> None:
         """Leave the domain."""
@@ -176,9 +183,14 @@ def agent_on(domain: int) -> Iterator[Agent]:
 def check_success(heard: Heard) -> None:
     """See that a run was judged as it should have been.
 
+    Args:
+        heard: Its outcome.
+
     Raises:
         NoAnswerError: It was not; nothing that was measured counts.
     """
     outcome = heard.message
     if outcome.kind != RunOutcome.VERDICT or outcome.verdict.status != Verdict.SUCCESS:
-        raise NoAnswerError(f'run {outcome.run_id!r} ended as {outcome.error_kind}: {outcome.message}')
+        raise NoAnswerError(
+            f'run {outcome.run_id!r} ended as {outcome.error_kind}: {outcome.message}'
+        )

@@ -16,7 +16,7 @@ from __future__ import annotations
 import random
 import time
 
-from benchmarks.agent import Link, agent_on, check_success
+from benchmarks.agent import APART, Link, agent_on, check_success
 from benchmarks.effort import Effort
 from benchmarks.lab import configuration, open_lab
 from benchmarks.observed import Record
@@ -44,15 +44,14 @@ def measure(effort: Effort) -> list[Row]:
             )
             for side in sides
         }
-        links = {side: agent.link(side) for side in sides}
+        links = {side: agent.link(side, RunOutcome) for side in sides}
         for side in sides:
-            links[side].wait_until_connected(RunOutcome)
             _run(links[side], 'warm-up')
         for repetition in range(effort.repetitions):
             for side in sides:
                 for number in range(effort.capture_runs):
                     # So that the ends of runs meet the cameras at every phase.
-                    time.sleep(chance.random() / RATE)
+                    time.sleep(APART + chance.random() / RATE)
                     _run(links[side], f'run-{repetition}-{number}')
         records = {side: Record.of(children[side]) for side in sides}
     waits = {side: [_periods(c) for c in records[side].captures[1:]] for side in sides}

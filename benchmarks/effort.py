@@ -36,8 +36,8 @@ class Effort:
 FULL = Effort(
     repetitions=5,
     idle_window=6.0,
-    capture_runs=20,
-    overhead_runs=60,
+    capture_runs=15,
+    overhead_runs=50,
     gate_runs=50,
     memory_runs=5000,
     memory_settled=1000,

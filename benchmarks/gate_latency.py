@@ -29,9 +29,8 @@ def measure(effort: Effort) -> list[Row]:
         lab.evaluator(configuration(1, settle=SETTLE))
         bare = lab.start('benchmarks.nodes.bare', '--ros-args', '-r', '__ns:=/bare')
         bare.wait_for('active')
-        gate, echo = agent.link('evaluator'), agent.link('bare')
-        gate.wait_until_connected(RunOutcome, SceneGraphUpdate)
-        echo.wait_until_connected(SceneGraphUpdate)
+        gate = agent.link('evaluator', RunOutcome, SceneGraphUpdate)
+        echo = agent.link('bare', SceneGraphUpdate)
         for number in range(WARM_UP):
             _gated(gate, f'warm-up-{number}')
             _plain(echo, f'warm-up-{number}')

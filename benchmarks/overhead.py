@@ -13,12 +13,12 @@ from __future__ import annotations
 import random
 import time
 
-from benchmarks.agent import Link, agent_on, check_success
+from benchmarks.agent import APART, Link, NoAnswerError, agent_on
 from benchmarks.effort import Effort
 from benchmarks.lab import configuration, open_lab
 from benchmarks.observed import Interval, Record
 from benchmarks.rows import Row, Target, row
-from harness_eval_msgs.msg import RunOutcome, Verdict
+from harness_eval_msgs.msg import Verdict
 
 CAMERAS = 3
 RATE = 30.0
@@ -41,16 +41,13 @@ def measure(effort: Effort) -> list[Row]:
         )
         bare = lab.start('benchmarks.nodes.bare', '--ros-args', '-r', '__ns:=/bare')
         bare.wait_for('active')
-        observed, echo = agent.link('evaluator'), agent.link('bare')
-        observed.wait_until_connected(Verdict, RunOutcome)
-        echo.wait_until_connected(Verdict)
+        observed, echo = agent.link('evaluator', Verdict), agent.link('bare', Verdict)
         for number in range(WARM_UP):
             _run(observed, f'warm-up-{number}')
             _run(echo, f'warm-up-{number}')
-        check_success(observed.hear(RunOutcome, 'warm-up-0'))
         for repetition in range(effort.repetitions):
             for number in range(effort.overhead_runs):
-                time.sleep(chance.random() / RATE)
+                time.sleep(APART + chance.random() / RATE)
                 runs.append(_run(observed, f'run-{repetition}-{number}'))
             for number in range(effort.overhead_runs):
                 began, ended = _run(echo, f'run-{repetition}-{number}')
@@ -72,4 +69,7 @@ def measure(effort: Effort) -> list[Row]:
 
 def _run(link: Link, run_id: str) -> Interval:
     began = link.complete(run_id)
-    return began, link.hear(Verdict, run_id).monotonic
+    heard = link.hear(Verdict, run_id)
+    if heard.message.status != Verdict.SUCCESS:
+        raise NoAnswerError(f'run {run_id!r} was no success')
+    return began, heard.monotonic

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmarks.nodes import judge
-from harness_eval.capture import Capture, Captured, Frame, TopicFacts
+from harness_eval.capture import Capture, Captured, TopicFacts
 from harness_eval.cases import CaseStore
 from harness_eval.pipeline import evaluations
 from harness_eval.ros import evaluator_node
@@ -30,19 +30,19 @@ class ObservedCapture(Capture):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         """Begin the wait."""
         self._began = time.monotonic_ns()
-        self._last_receipt = 0
         super().__init__(*arguments, **options)
-
-    def add(self, frame: Frame) -> None:
-        """Take one more frame."""
-        self._last_receipt = frame.receipt
-        super().add(frame)
 
     def poll(
         self, ros_now: int, wall_now: float, facts: Callable[[str], TopicFacts]
     ) -> Captured | None:
-        """Look whether the observation is complete."""
-        captured = super().poll(ros_now, wall_now, facts)
+        """Look whether the observation is complete at this time."""
+        return self._note(super().poll(ros_now, wall_now, facts))
+
+    def found(self) -> Captured | None:
+        """Look whether the frames alone have completed the observation."""
+        return self._note(super().found())
+
+    def _note(self, captured: Captured | None) -> Captured | None:
         if captured is not None:
             captures.append(
                 {
@@ -50,8 +50,6 @@ class ObservedCapture(Capture):
                     'ended': time.monotonic_ns(),
                     'opens': self._window.opens,
                     'decided': time.time_ns(),
-                    'received': self._last_receipt,
-                    'newest': max(frame.stamp for frame in captured.frames.values()),
                 }
             )
         return captured
