@@ -50,7 +50,7 @@ def _run_stages(home: Path, source: RosSource) -> None:
     environment = _stage(
         home,
         'python',
-        [source.key, sys.version, sys.executable, str(ROOT)],
+        [source.key, sys.version, os.path.realpath(sys.executable), str(ROOT)],
         [
             SETUP / 'python_environment.py',
             SETUP / 'requirements.txt',
