@@ -18,7 +18,7 @@ SUPPORTED = ((3, 13), (3, 12), (3, 11), (3, 10))
 def use_supported_interpreter(source: RosSource) -> None:
     """Go on in this process, or start again under another Python.
 
-    Within a virtual environment (it may be the one that is about to be replaced) that is the Python
+    Within a virtual environment (it may be the one that is about to be replaced) it is the Python
     that the environment was made from; else, for the wheels, one that they exist for. A sourced
     installation is bound to the Python of the system.
 

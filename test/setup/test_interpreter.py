@@ -59,7 +59,7 @@ def test_a_python_without_wheels_starts_one_that_has_them(monkeypatch: pytest.Mo
     monkeypatch.setattr(
         interpreter, '_version', lambda path: (3, 12) if path == '/usr/bin/python3.12' else ()
     )
-    with pytest.raises(StartedAgainError, match='/usr/bin/python3.12'):
+    with pytest.raises(StartedAgainError, match=r'/usr/bin/python3\.12'):
         use_supported_interpreter(WHEELS)
 
 
