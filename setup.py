@@ -61,7 +61,13 @@ setup(
     extras_require={
         'opencv': ['opencv-python-headless>=4.6'],
         'demo': ['mujoco>=3.2'],
-        'test': ['hypothesis>=6.90', 'pytest>=7.4', 'pytest-timeout>=2.2', 'pytest-xdist>=3.5'],
+        'test': [
+            'hypothesis>=6.90',
+            'jsonschema>=4.10',
+            'pytest>=7.4',
+            'pytest-timeout>=2.2',
+            'pytest-xdist>=3.5',
+        ],
         'dev': [
             'flake8>=6.0',
             'mypy>=1.11',

@@ -19,12 +19,12 @@ child is killed, so neither is normally left hanging.
 
 from __future__ import annotations
 
-import logging
-import threading
-import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+import logging
+import threading
+import time
 
 from harness_eval.config.models import EvaluatorSettings
 from harness_eval.contract import (
@@ -36,7 +36,7 @@ from harness_eval.contract import (
     Verdict,
 )
 from harness_eval.evaluators.faults import as_evaluation_error
-from harness_eval.evaluators.running import Stop, judge_here
+from harness_eval.evaluators.running import judge_here, Stop
 from harness_eval.judging import Thresholds
 from harness_eval.threads import LINGER, Threads
 

@@ -10,15 +10,15 @@ Its name is made here: a run id is never used as a path.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import asdict, dataclass
 import hashlib
 import json
 import os
+from pathlib import Path
 import re
 import shutil
 import threading
-from collections.abc import Collection
-from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 from harness_eval.capture import Captured, Frame

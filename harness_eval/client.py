@@ -13,16 +13,17 @@ spins the client's node. Without a node of yours the client makes one and spins 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+import contextlib
 import threading
 import time
-import uuid
-from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any
+import uuid
 
-import rclpy
 from action_msgs.msg import GoalStatus
 from diagnostic_msgs.msg import KeyValue
+import rclpy
 from rclpy.action import ActionClient
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
@@ -61,7 +62,7 @@ class RunNotSuccessfulError(HarnessEvalError):
         self.evidence: tuple[str, ...] = () if verdict is None else verdict.evidence
 
 
-class RunFailed(RunNotSuccessfulError):  # noqa: N818 - reads as what happened
+class RunFailed(RunNotSuccessfulError):
     """The evaluator looked, and the post-condition does not hold.
 
     Attributes:
@@ -90,15 +91,15 @@ class RunError(RunNotSuccessfulError):
         self.retryable = outcome.retryable
 
 
-class RunAbstained(RunNotSuccessfulError):  # noqa: N818
+class RunAbstained(RunNotSuccessfulError):
     """The evaluator looked and has no answer, for example because a view is covered."""
 
 
-class RunInterrupted(RunNotSuccessfulError):  # noqa: N818
+class RunInterrupted(RunNotSuccessfulError):
     """Somebody stopped the evaluation."""
 
 
-class NoOutcome(RunNotSuccessfulError):  # noqa: N818
+class NoOutcome(RunNotSuccessfulError):
     """No outcome came in time; it may still come, and is on record then."""
 
 
@@ -347,7 +348,5 @@ class _OwnNode:
         self._context.try_shutdown()
 
     def _spin(self) -> None:
-        try:
+        with contextlib.suppress(ExternalShutdownException):
             self._executor.spin()
-        except ExternalShutdownException:
-            pass

@@ -6,10 +6,10 @@ runs, ledgers or evaluators.
 
 from __future__ import annotations
 
-import math
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+import math
+import unicodedata
 
 import numpy as np
 

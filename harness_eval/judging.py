@@ -7,11 +7,11 @@ verdicts that evaluators built themselves.
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+import json
+import math
 from numbers import Number
 from typing import Any
 

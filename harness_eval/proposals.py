@@ -12,9 +12,9 @@ never touches the file.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+import dataclasses
 
 from harness_eval.config.models import SceneGraphSettings
 from harness_eval.contract import LedgerError
@@ -22,13 +22,13 @@ from harness_eval.gate import (
     EFFECT_ID_PREFIX,
     GateRuling,
     Held,
-    RunFacts,
-    RunStanding,
     next_deadline,
     rulings,
+    RunFacts,
+    RunStanding,
 )
 from harness_eval.ledger import Ledger, UpdateRecord
-from harness_eval.runs import SegmentState, id_problem, printable
+from harness_eval.runs import id_problem, printable, SegmentState
 from harness_eval.scene_graph import Op, Update
 
 MAX_HELD = 10_000

@@ -22,7 +22,7 @@ from harness_eval.contract import (
 from harness_eval.decode import Decoder
 from harness_eval.observation import build_observation, input_digest
 from harness_eval.runs import Completion, printable
-from harness_eval.scene_graph import Op, effect_ops
+from harness_eval.scene_graph import effect_ops, Op
 from harness_eval.usable import check_usable
 
 CAMERA_INFO = '/camera_info'

@@ -9,13 +9,13 @@ here take what is on record and return what is to be done; nothing is changed in
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import dataclass
+from enum import Enum
 import hashlib
 import json
 import math
-import unicodedata
-from dataclasses import dataclass
-from enum import Enum
 from typing import Any
+import unicodedata
 
 from harness_eval.config.models import EvaluationSettings
 from harness_eval.contract import Abstention, EvaluationError, Status, Verdict

@@ -9,21 +9,21 @@ re-exported here, are in :mod:`harness_eval.scene_graph_ops`; the effects of a t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, TYPE_CHECKING
 
 from harness_eval.contract import HarnessEvalError
 from harness_eval.scene_graph_effects import effect_ops
 from harness_eval.scene_graph_ops import (
+    Attributes,
+    checked_ops,
     MAX_NAME_LENGTH,
     MAX_REVISION,
     MAX_VALUE_LENGTH,
-    Attributes,
     Op,
     OpKind,
-    Update,
-    checked_ops,
     ops_from_json,
     ops_to_json,
+    Update,
 )
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, TYPE_CHECKING
 
 from harness_eval.scene_graph_ops import Op, OpKind
 

@@ -7,12 +7,12 @@ That is why a batch needs no way back once it has begun.
 
 from __future__ import annotations
 
-import json
-import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
+import json
 from typing import Any
+import unicodedata
 
 MAX_NAME_LENGTH = 256
 """Most characters of a node's name, a predicate or an attribute's key."""

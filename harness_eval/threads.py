@@ -11,9 +11,9 @@ All are daemon threads.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import queue
 import threading
-from collections.abc import Callable
 
 LINGER = 30.0
 """Seconds that an idle thread waits for more work."""

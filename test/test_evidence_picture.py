@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import cv2
-import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+import numpy as np
+import pytest
 
 from harness_eval.contract import DecodeError, Image, Observation, View
 from harness_eval.evidence_picture import (
-    MAX_LINES,
-    PictureCaption,
     ascii_fold,
     encode_jpeg,
     evidence_picture,
+    MAX_LINES,
+    PictureCaption,
     visible,
 )
 

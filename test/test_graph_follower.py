@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+import pytest
 
 from harness_eval.graph_follower import (
+    Answer,
     FIRST_DELAY,
+    GraphFollower,
     LAST_DELAY,
     MAX_BUFFERED,
-    Answer,
-    GraphFollower,
     Question,
 )
 from harness_eval.scene_graph import Op, OpKind, SceneGraph, Update

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness_eval.initial_graph import MAX_CHARACTERS, InitialGraphError, read_initial_graph
+from harness_eval.initial_graph import InitialGraphError, MAX_CHARACTERS, read_initial_graph
 from harness_eval.scene_graph import Edge, Node, SceneGraph
 
 

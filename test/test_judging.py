@@ -7,14 +7,14 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from judged_world import make_request
+import numpy as np
+import pytest
 
 from harness_eval.contract import Abstention, EvaluationError, EvaluatorError, Status, Verdict
-from harness_eval.judging import MAX_REASON, Thresholds, interpret
+from harness_eval.judging import interpret, MAX_REASON, Thresholds
 
 PLAIN = make_request(failure_kinds=('dropped',))
 SEGMENT = make_request(failure_kinds=('dropped',), process_allowed=True)

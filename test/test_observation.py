@@ -6,25 +6,25 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import cv2
-import numpy as np
-import pytest
 from cdr_messages import (
     CAMERA_INFO,
+    camera_info,
     COMPRESSED,
+    compressed_image,
     DECODER,
     IMAGE,
-    JOINT_STATE,
-    LASER_SCAN,
-    camera_info,
-    compressed_image,
     image_of,
+    JOINT_STATE,
     joint_state,
+    LASER_SCAN,
     laser_scan,
     raw_image,
 )
+import cv2
 from hypothesis import given
 from hypothesis import strategies as st
+import numpy as np
+import pytest
 
 from harness_eval.capture import Captured, Frame
 from harness_eval.config.checks import Check, StateCheck

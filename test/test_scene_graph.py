@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 import string
 import subprocess
 import sys
-from collections.abc import Sequence
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+import pytest
 
 from harness_eval.config.effects import EffectSettings
 from harness_eval.contract import EvaluationError
 from harness_eval.scene_graph import (
+    Edge,
+    effect_ops,
     MAX_NAME_LENGTH,
     MAX_VALUE_LENGTH,
-    Edge,
     Node,
     Op,
     OpKind,
+    ops_from_json,
+    ops_to_json,
     RevisionGap,
     SceneGraph,
     Update,
-    effect_ops,
-    ops_from_json,
-    ops_to_json,
 )
 
 # Few names, so that operations meet each other.

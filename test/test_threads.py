@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from queue import SimpleQueue
+import threading
 
 import pytest
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from judged_world import make_observation, make_view, plain, with_marker
+import pytest
 
 from harness_eval.config.checks import UsableCondition
 from harness_eval.contract import Abstention, DecodeError, EvaluatorError

@@ -5,7 +5,7 @@ which frames may be chosen, :mod:`~harness_eval.capture.session` is the wait of 
 :mod:`~harness_eval.capture.explain` says in words why it failed.
 """
 
-from harness_eval.capture.choice import OnlineChooser, least_valid_set, smallest_spread
+from harness_eval.capture.choice import least_valid_set, OnlineChooser, smallest_spread
 from harness_eval.capture.frames import (
     Captured,
     Frame,

@@ -15,18 +15,16 @@ order the streams' frames interleave, gives the same set as choosing afterwards.
 
 from __future__ import annotations
 
-import heapq
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+import heapq
 from itertools import pairwise
 from typing import Generic, TypeVar
 
 T = TypeVar('T')
 
 
-def least_valid_set(
-    stamps: Mapping[str, Sequence[int]], *, slop: int
-) -> dict[str, int] | None:
+def least_valid_set(stamps: Mapping[str, Sequence[int]], *, slop: int) -> dict[str, int] | None:
     """Find the componentwise least valid set of recorded streams.
 
     The cost is linear in the number of frames (times the number of streams at worst).

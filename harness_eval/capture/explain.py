@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from harness_eval.capture.choice import smallest_spread
 from harness_eval.capture.frames import StreamKind, TopicFacts
-from harness_eval.capture.intake import Intake, Window, seconds
+from harness_eval.capture.intake import Intake, seconds, Window
 from harness_eval.config.models import CaptureSettings
 from harness_eval.contract import CaptureError
 

@@ -199,8 +199,8 @@ def _same_payload(one: Frame, other: Frame) -> bool:
         return False
     for start in range(0, length, _COMPARED_AT_ONCE):
         end = min(start + _COMPARED_AT_ONCE, length)
-        ours = one.data[one.payload_offset + start:one.payload_offset + end]
-        theirs = other.data[other.payload_offset + start:other.payload_offset + end]
+        ours = one.data[one.payload_offset + start : one.payload_offset + end]
+        theirs = other.data[other.payload_offset + start : other.payload_offset + end]
         if ours != theirs:
             return False
     return True

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from types import MappingProxyType
 
 from harness_eval.capture.choice import OnlineChooser
-from harness_eval.capture.explain import Moment, clock_jumped, timed_out
+from harness_eval.capture.explain import clock_jumped, Moment, timed_out
 from harness_eval.capture.frames import Captured, Frame, StreamSpec, TopicFacts
-from harness_eval.capture.intake import Intake, Window, nanoseconds, seconds
+from harness_eval.capture.intake import Intake, nanoseconds, seconds, Window
 from harness_eval.config.models import CaptureSettings
 from harness_eval.contract import CaptureError
 

@@ -11,9 +11,9 @@ import contextlib
 import importlib
 import io
 import os
+from pathlib import Path
 import sys
 import traceback
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
+import json
 from pathlib import Path
 from typing import Annotated, Optional
 
-import typer
 from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+import typer
 
 from harness_eval.config import Config, ConfigError, json_schema, load_config
 from harness_eval.config.placeholders import placeholders

@@ -9,7 +9,7 @@ import typer
 
 from harness_eval.cli.records import DEFAULT_NODE, NodeOption
 from harness_eval.cli.screen import plain, print_screen, refuse
-from harness_eval.cli.with_ros import NODE_TIMEOUT, checked_run_id, linked, nobody
+from harness_eval.cli.with_ros import checked_run_id, linked, nobody, NODE_TIMEOUT
 
 MAX_REASON = 500
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, TYPE_CHECKING
 
 import typer
 
@@ -11,7 +11,7 @@ from harness_eval.cli.records import DEFAULT_NODE, JsonOption, NodeOption
 from harness_eval.cli.screen import plain, refuse
 from harness_eval.cli.wait import SegmentOption, TimeoutOption, wait_and_exit
 from harness_eval.cli.waiting import OnRecord, Wanted
-from harness_eval.cli.with_ros import NODE_TIMEOUT, checked_run_id, linked, nobody
+from harness_eval.cli.with_ros import checked_run_id, linked, nobody, NODE_TIMEOUT
 from harness_eval.runs import PENDING
 
 if TYPE_CHECKING:

@@ -6,17 +6,17 @@ methods that wait, on the thread that calls them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import os
 import time
-import uuid
-from collections.abc import Callable
 from types import TracebackType
 from typing import Any
+import uuid
 
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy, qos_profile_sensor_data
+from rclpy.qos import DurabilityPolicy, qos_profile_sensor_data, QoSProfile, ReliabilityPolicy
 from rosgraph_msgs.msg import Clock
 
 from harness_eval.cli.waiting import OnRecord

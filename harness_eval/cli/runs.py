@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from datetime import datetime, timezone
+import time
 from typing import Annotated, Any
 
-import typer
 from rich.table import Table
+import typer
 
 from harness_eval.cli.records import (
     DEFAULT_NODE,

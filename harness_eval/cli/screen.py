@@ -7,17 +7,17 @@ exit code, which is what counts, is still that of the run.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 import contextlib
 import json
 import os
 import sys
-from collections.abc import Iterable
 from typing import Any, NoReturn, TextIO
 
-import typer
 from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
+import typer
 
 from harness_eval.cli.exit_codes import USAGE
 from harness_eval.runs import printable

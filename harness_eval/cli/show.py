@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
 from typing import Annotated, Any
 
-import typer
 from rich.console import RenderableType
 from rich.text import Text
+import typer
 
-from harness_eval.cli.exit_codes import NO_OUTCOME, code_of_state
+from harness_eval.cli.exit_codes import code_of_state, NO_OUTCOME
 from harness_eval.cli.outcome_text import outcome_json, outcome_rows, seconds_or_none
 from harness_eval.cli.records import (
     DEFAULT_NODE,

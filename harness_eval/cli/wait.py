@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 import sys
 import time
-from contextlib import nullcontext
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, Optional
+from typing import Annotated, Any, NoReturn, Optional, TYPE_CHECKING
 
-import typer
 from rich.console import Console
+import typer
 
-from harness_eval.cli.exit_codes import EVALUATION_ERROR, NO_OUTCOME, code_of_state
+from harness_eval.cli.exit_codes import code_of_state, EVALUATION_ERROR, NO_OUTCOME
 from harness_eval.cli.outcome_text import outcome_heading, outcome_json, outcome_rows
 from harness_eval.cli.records import DEFAULT_NODE, JsonOption, NodeOption
 from harness_eval.cli.runs import age_text
 from harness_eval.cli.screen import complain, fields, plain, print_json, print_screen, refuse
 from harness_eval.cli.waiting import (
-    NeverComesError,
-    OnRecord,
-    Wanted,
     answer,
     heard,
     is_old,
     merged,
+    NeverComesError,
+    OnRecord,
+    Wanted,
 )
 from harness_eval.cli.with_ros import checked_run_id, linked
 from harness_eval.runs import CLOSED, Outcome

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from harness_eval.cli.outcome_text import interruption_without_outcome
 from harness_eval.contract import Status
-from harness_eval.runs import CLOSED, PENDING, Outcome, SegmentState
+from harness_eval.runs import CLOSED, Outcome, PENDING, SegmentState
 
 
 class NeverComesError(Exception):

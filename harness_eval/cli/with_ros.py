@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+import importlib
 from typing import TYPE_CHECKING
 
 from harness_eval.cli.screen import plain, refuse

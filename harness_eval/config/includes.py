@@ -7,15 +7,15 @@ same thing in two files is refused, because nobody could tell which of the two j
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 import errno
 import os
-import stat
-from dataclasses import dataclass, field
 from pathlib import Path
+import stat
 from typing import Any
 
 from harness_eval.config.document import Document, read_document
-from harness_eval.config.errors import ConfigError, Problem, describe, did_you_mean
+from harness_eval.config.errors import ConfigError, describe, did_you_mean, Problem
 from harness_eval.config.places import KeyPath, Source
 
 MAX_FILE_BYTES = 1024 * 1024

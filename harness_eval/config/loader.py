@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from itertools import islice
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from harness_eval.config.document import Document
 from harness_eval.config.draft import Draft, read_draft
-from harness_eval.config.errors import MAX_PROBLEMS, ConfigError, Problem
+from harness_eval.config.errors import ConfigError, MAX_PROBLEMS, Problem
 from harness_eval.config.includes import load_document, resolve
 from harness_eval.config.models import Config, ToolSettings
 from harness_eval.config.places import KeyPath

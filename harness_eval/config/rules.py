@@ -5,12 +5,12 @@ Each rule is a generator of findings: where something is wrong, and what would b
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
+import re
 
 from harness_eval.config.draft import Draft
 from harness_eval.config.errors import did_you_mean
-from harness_eval.config.models import TOOL_COMPLETION, CompletionSource
+from harness_eval.config.models import CompletionSource, TOOL_COMPLETION
 from harness_eval.config.placeholders import placeholders
 from harness_eval.config.places import KeyPath
 from harness_eval.config.rules_tools import tool_rules

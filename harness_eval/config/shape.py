@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
+import re
 from typing import Annotated, Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError

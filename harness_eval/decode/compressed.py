@@ -10,8 +10,8 @@ The meaning of ``format`` follows ``compressed_image_transport`` and
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass
+import struct
 
 import numpy as np
 

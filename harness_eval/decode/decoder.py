@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, TYPE_CHECKING
 
 from harness_eval.contract import CameraInfo, DecodeError, Image
 from harness_eval.decode import camera_info, compressed, fields, header, raw_image

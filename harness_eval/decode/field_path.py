@@ -17,8 +17,8 @@ default: a reading that is not there must not look like one.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
+import re
 
 _MAX_PATH_LENGTH = 500
 _NAME = re.compile(r'[A-Za-z_][A-Za-z0-9_]*')

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
-import uuid
 from collections.abc import Iterable
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import fields, is_dataclass, MISSING
+import math
 from typing import Any
+import uuid
 
 import numpy as np
 

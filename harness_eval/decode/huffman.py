@@ -6,9 +6,9 @@ done on suspicion only.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+import re
 
 _MAX_LENGTH = 16
 _COEFFICIENTS = 64

@@ -12,10 +12,10 @@ Source: ITU-T Recommendation T.81.
 
 from __future__ import annotations
 
-import re
-import struct
 from dataclasses import dataclass, field
 from itertools import cycle
+import re
+import struct
 
 import numpy as np
 

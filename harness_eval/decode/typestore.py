@@ -7,13 +7,13 @@ index, where every installed interface package leaves its ``.msg`` and ``.idl`` 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 import os
+from pathlib import Path
 import re
 import sys
 import threading
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TYPE_CHECKING
 
 from harness_eval.contract import DecodeError
 
@@ -130,7 +130,7 @@ class MessageTypes:
         return self._store.fielddefs.get(type_name) if self._store is not None else None
 
     def _learn(self, type_name: str) -> Typestore:
-        from rosbags.typesys import Stores, TypesysError, get_typestore
+        from rosbags.typesys import get_typestore, Stores, TypesysError
 
         if self._store is None:
             self._store = get_typestore(Stores.EMPTY)
@@ -176,7 +176,7 @@ class MessageTypes:
 
     def _standard_types(self) -> Typestore:
         if self._standard is None:
-            from rosbags.typesys import Stores, get_typestore
+            from rosbags.typesys import get_typestore, Stores
 
             known = {store.value: store for store in Stores}
             self._standard = get_typestore(known.get(f'ros2_{self._distro}', Stores.LATEST))
@@ -219,7 +219,7 @@ def normalized(type_name: str) -> str:
 
 
 def _parse(name: str, text: str, form: str) -> dict[str, Any]:
-    from rosbags.typesys import TypesysError, get_types_from_idl, get_types_from_msg
+    from rosbags.typesys import get_types_from_idl, get_types_from_msg, TypesysError
 
     if form not in ('ros2msg', 'ros2idl'):
         raise DecodeError(

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
+from multiprocessing.connection import Connection
 import os
 import pickle
 import signal
-from multiprocessing.connection import Connection
 from typing import Any
 
 from harness_eval.contract import Evaluator, Verdict
 from harness_eval.evaluators.faults import as_evaluation_error, describe
-from harness_eval.evaluators.running import Stop, judge_here
+from harness_eval.evaluators.running import judge_here, Stop
 from harness_eval.judging import Thresholds
 
 GRACE = 5.0

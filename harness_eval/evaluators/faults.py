@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
+import re
 
 from harness_eval.contract import Abstention, DecodeError, EvaluationError, EvaluatorError
-from harness_eval.lines import MAX_LINE, clean_line
+from harness_eval.lines import clean_line, MAX_LINE
 
 _PATH = re.compile(r'(?<![\w:/.])/([^\s/\'":,;]+)(?:/[^\s/\'":,;]+)+/?')
 _USERINFO = re.compile(r'(\w+://)[^\s/@]+@')

@@ -12,16 +12,16 @@ writes is executed here.
 
 from __future__ import annotations
 
+from contextlib import suppress
 import json
+from multiprocessing.connection import Connection, Pipe
 import os
+from pathlib import Path
 import pickle
 import signal
 import subprocess
 import sys
 import threading
-from contextlib import suppress
-from multiprocessing.connection import Connection, Pipe
-from pathlib import Path
 from typing import Any
 
 from harness_eval.contract import (
@@ -37,7 +37,7 @@ from harness_eval.contract import (
 from harness_eval.evaluators.faults import describe
 from harness_eval.evaluators.running import Stop
 from harness_eval.evaluators.snapshot import snapshot
-from harness_eval.judging import Thresholds, interpret
+from harness_eval.judging import interpret, Thresholds
 
 KEPT_IDLE = 1
 """Idle children kept for the next call."""

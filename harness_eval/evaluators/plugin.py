@@ -7,11 +7,11 @@ runs on whatever thread calls it; see :mod:`harness_eval.calls`.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Mapping
 import importlib
+from operator import attrgetter
 import re
 import threading
-from collections.abc import Awaitable, Callable, Mapping
-from operator import attrgetter
 from typing import Any
 
 from harness_eval.contract import Answer, EvaluationError, EvaluationRequest, EvaluatorError

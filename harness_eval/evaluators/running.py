@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
-import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+import inspect
+import threading
 
 from harness_eval.contract import Answer, EvaluationRequest, Evaluator, Verdict
-from harness_eval.judging import Thresholds, interpret
+from harness_eval.judging import interpret, Thresholds
 
 
 class Stop:

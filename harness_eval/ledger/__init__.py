@@ -19,11 +19,11 @@ keeps some 100 MB of runs, and gains about 100 MB a year of names and released u
 from harness_eval.ledger.reader import LedgerReader
 from harness_eval.ledger.tables import (
     HELD,
+    ledger_path,
     REJECTED,
     RELEASED,
     RunRow,
     UpdateRecord,
-    ledger_path,
 )
 from harness_eval.ledger.writer import Ledger
 

@@ -6,21 +6,21 @@ import sqlalchemy as sa
 
 from harness_eval.contract import LedgerError
 from harness_eval.ledger.tables import (
-    BUSY_TIMEOUT_MS,
-    RunRow,
-    UpdateRecord,
     attempts_table,
     base_name,
+    BUSY_TIMEOUT_MS,
     check_version,
     engine_url,
     ledger_path,
     outcome_of_row,
     read_graph_id,
     read_run,
+    RunRow,
     segment_of,
     segments_table,
     translated,
     update_of,
+    UpdateRecord,
     updates_table,
 )
 from harness_eval.runs import Outcome, Run

@@ -59,8 +59,15 @@ RETIRE_AT_ONCE = 200
 """Most segments that one :meth:`Ledger.retire` looks at, so that it takes milliseconds."""
 
 
+CHECKPOINT_AFTER = 200
+"""Transactions after which what SQLite has logged should be moved to the file, which waits for the
+disk: some 40 runs."""
+WAL_PAGES = 8000
+"""Pages of the log (32 MB) at which a transaction moves it itself, if nobody else has."""
+
+
 class Ledger:
-    """The one writer of a ledger. All calls come from one thread.
+    """The one writer of a ledger. All calls but :meth:`checkpoint` come from one thread.
 
     Args:
         url: SQLAlchemy URL; SQLite files only in this version.
@@ -103,6 +110,8 @@ class Ledger:
         )
         sa.event.listen(self._engine, 'connect', _configure)
         sa.event.listen(self._engine, 'begin', _begin_immediate)
+        self._beside = sa.create_engine(engine_url(path), poolclass=sa.pool.NullPool)
+        self._logged = 0
         self._connection: sa.Connection | None = None
         self._stale = False  # counters may be ahead of the file after a failed transaction
         try:
@@ -134,11 +143,31 @@ class Ledger:
                         self._read_counters(connection)
                     self._connection = connection
                     yield connection
+                self._logged += 1
             except BaseException:
                 self._stale = True
                 raise
             finally:
                 self._connection = None
+
+    @property
+    def checkpoint_due(self) -> bool:
+        """Whether somebody should call :meth:`checkpoint`; true once, until it is due again."""
+        due = self._logged >= CHECKPOINT_AFTER
+        if due:
+            self._logged = 0
+        return due
+
+    def checkpoint(self) -> None:
+        """Move what is logged to the file, so that no transaction has to wait for the disk.
+
+        It may be called on any thread and holds up no transaction.
+
+        Raises:
+            LedgerError: ``ledger_unavailable``.
+        """
+        with translated('write'), self._beside.connect() as connection:
+            connection.exec_driver_sql('PRAGMA wal_checkpoint(PASSIVE)')
 
     @property
     def _active(self) -> sa.Connection:
@@ -443,6 +472,7 @@ def _configure(connection: Any, _record: Any) -> None:
     cursor.execute(f'PRAGMA busy_timeout={BUSY_TIMEOUT_MS}')
     cursor.execute('PRAGMA journal_mode=WAL')
     cursor.execute('PRAGMA synchronous=NORMAL')
+    cursor.execute(f'PRAGMA wal_autocheckpoint={WAL_PAGES}')
     cursor.close()
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
-import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+import dataclasses
 from dataclasses import dataclass
+import logging
 
 from harness_eval.calls import CallHandle, JudgeCalls
 from harness_eval.capture import Capture, Captured, Frame, StreamSpec, TopicFacts
@@ -26,13 +26,13 @@ from harness_eval.pipeline.effects import Guarded, Waiter
 from harness_eval.pipeline.recorder import Recorder
 from harness_eval.requests import Prepared, Requests
 from harness_eval.runs import (
-    OPEN_AGAIN,
     Completion,
+    internal_error,
+    interruption,
+    OPEN_AGAIN,
     Outcome,
     Segment,
     SegmentState,
-    internal_error,
-    interruption,
 )
 from harness_eval.scene_graph import Op
 from harness_eval.stages import Stage

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 import dataclasses
 import logging
-from collections.abc import Mapping
 
 from harness_eval.calls import JudgeCalls
 from harness_eval.cases import CaseStore
@@ -17,22 +17,22 @@ from harness_eval.pipeline.evaluations import Evaluations
 from harness_eval.pipeline.recorder import Recorder
 from harness_eval.requests import Requests
 from harness_eval.runs import (
-    CLOSED,
-    OPEN_AGAIN,
-    PENDING,
     Admission,
-    Completion,
-    Outcome,
-    OutcomeKind,
-    Ruling,
-    Run,
-    Segment,
-    SegmentState,
     admit,
+    CLOSED,
+    Completion,
     id_problem,
     internal_error,
+    OPEN_AGAIN,
+    Outcome,
+    OutcomeKind,
+    PENDING,
     printable,
+    Ruling,
+    Run,
     screen,
+    Segment,
+    SegmentState,
 )
 from harness_eval.scene_graph import Update
 

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from itertools import takewhile
+import logging
 
 from harness_eval.config import Config
 from harness_eval.contract import EvaluationError, LedgerError, Verdict
 from harness_eval.gate import Held, RunFacts
-from harness_eval.ledger import REJECTED, Ledger, UpdateRecord
+from harness_eval.ledger import Ledger, REJECTED, UpdateRecord
 from harness_eval.pipeline.effects import Guarded
-from harness_eval.proposals import Proposals, ledger_rejection, unrecorded_rejection
+from harness_eval.proposals import ledger_rejection, Proposals, unrecorded_rejection
 from harness_eval.runs import (
-    INTERNAL_ERROR,
     Completion,
+    INTERNAL_ERROR,
+    internal_error,
     Outcome,
+    outcome_of,
+    printable,
     Run,
     Segment,
     SegmentState,
-    internal_error,
-    outcome_of,
-    printable,
 )
 from harness_eval.scene_graph import Op, Update
 from harness_eval.stages import Event, Stage
@@ -160,6 +160,8 @@ class Recorder:
         self.count(outcome.label)
         self._publish([outcome], updates)
         self.show(segment, Stage.COMPLETED, outcome.label)
+        if self._ledger.checkpoint_due:
+            self._effects.spawn_spare(self._checkpoint)
         return outcome
 
     def interrupt(self, run_id: str, last: Segment | None, reason: str) -> None:
@@ -362,6 +364,13 @@ class Recorder:
         except LedgerError as error:  # published again later, which consumers stand
             self._backlog = True
             self.failed(error)
+
+    def _checkpoint(self) -> None:
+        """Let no transaction wait for the disk; on a spawned thread."""
+        try:
+            self._ledger.checkpoint()
+        except LedgerError as error:  # the next transaction says it better
+            log.debug('%s', error.message)
 
     def _expire(self) -> None:
         try:

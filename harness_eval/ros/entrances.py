@@ -7,9 +7,9 @@ judges. An exception in one is caught, counted and shown in ``/diagnostics``.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+import logging
 from typing import Any
 
 from rclpy.node import Node

@@ -6,8 +6,8 @@ thread: it is executed, which takes no time, once its outcome is there.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
+import threading
 from typing import Any
 
 from rclpy.action import ActionServer, CancelResponse, GoalResponse

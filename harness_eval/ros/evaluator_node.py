@@ -7,15 +7,15 @@ what blocks to daemon threads. Subscriptions are made and destroyed on the execu
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import logging
 import os
-import sys
-from collections.abc import Callable
 from pathlib import Path
+import sys
 from typing import Any
 
-import rclpy
 from rcl_interfaces.msg import ParameterDescriptor
+import rclpy
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn

@@ -7,7 +7,7 @@ import array
 from sensor_msgs.msg import CompressedImage
 
 from harness_eval.contract import Observation, Verdict
-from harness_eval.evidence_picture import PictureCaption, encode_jpeg, evidence_picture
+from harness_eval.evidence_picture import encode_jpeg, evidence_picture, PictureCaption
 from harness_eval.ros.messages import time_message
 from harness_eval.runs import Outcome
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import logging
 import queue
 import threading
 import time
-from collections.abc import Callable
 
 log = logging.getLogger('harness_eval.loop')
 

@@ -10,7 +10,7 @@ from builtin_interfaces.msg import Time
 
 from harness_eval.contract import Status, Verdict
 from harness_eval.ledger import UpdateRecord
-from harness_eval.runs import Completion, Outcome, OutcomeKind, finite_or_none
+from harness_eval.runs import Completion, finite_or_none, Outcome, OutcomeKind
 from harness_eval.stages import Event, Stage
 from harness_eval_msgs.msg import EvaluationEvent, RunOutcome, SceneGraphRejection
 from harness_eval_msgs.msg import Verdict as VerdictMessage

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 import contextlib
 import os
+from pathlib import Path
 import re
 import time
-from collections.abc import Mapping
-from pathlib import Path
 
 KEPT_SIMULATIONS = 10
 """How many ledgers of earlier simulations are kept; each launch makes a new one."""

@@ -21,15 +21,15 @@ steady clock: a paused simulation does not stop them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import functools
 import sys
 import threading
 import time
-from collections.abc import Callable
 from typing import Any, TypeVar
 
-import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
+import rclpy
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import ParameterException

@@ -7,8 +7,8 @@ answered when it has ruled, without holding the executor's thread.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
+import logging
 from typing import Any
 
 from rclpy.node import Node

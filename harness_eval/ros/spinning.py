@@ -6,9 +6,9 @@ of ours catch their own; this is for those of rclpy (services, actions, paramete
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import logging
 import signal
-from collections.abc import Callable
 
 from rclpy.executors import Executor, ExternalShutdownException, ShutdownException
 

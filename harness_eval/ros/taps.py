@@ -6,10 +6,10 @@ on the executor's thread alone. A callback takes the receipt time and hands the 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 import importlib
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from rclpy.event_handler import SubscriptionEventCallbacks
@@ -17,9 +17,9 @@ from rclpy.node import Node
 from rclpy.qos import (
     DurabilityPolicy,
     HistoryPolicy,
+    qos_policy_name_from_kind,
     QoSProfile,
     ReliabilityPolicy,
-    qos_policy_name_from_kind,
 )
 
 from harness_eval.capture import TopicFacts

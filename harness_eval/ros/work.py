@@ -7,12 +7,12 @@ on spawned daemon threads.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import logging
 import os
+from pathlib import Path
 import threading
 import time
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 import itertools
 import random
-from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+import pytest
 
-from harness_eval.capture import OnlineChooser, least_valid_set, smallest_spread
+from harness_eval.capture import least_valid_set, OnlineChooser, smallest_spread
 
 Streams = dict[str, list[int]]
 

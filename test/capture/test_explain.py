@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
-import pytest
 from capture_streams import capture, frame, graph, outcome, state, view
+import pytest
 
 from harness_eval.capture import Capture, Frame, StreamKind, StreamSpec, TopicFacts
 from harness_eval.contract import CaptureError
@@ -20,9 +20,7 @@ THERE = TopicFacts(publishers=1, types=('sensor_msgs/msg/Image',))
 GOOD = [frame(FRONT, 33 * n) for n in range(110)]
 
 
-def failure(
-    running: Capture, frames: list[Frame], **facts: TopicFacts
-) -> CaptureError:
+def failure(running: Capture, frames: list[Frame], **facts: TopicFacts) -> CaptureError:
     error = outcome(running, frames, facts=graph(facts))
     assert isinstance(error, CaptureError), error
     assert not error.retryable

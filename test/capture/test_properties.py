@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 import itertools
 import random
-from collections.abc import Mapping
 
-from capture_streams import HEADER, MS, T_END, graph, state, view
+from capture_streams import graph, HEADER, MS, state, T_END, view
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,25 +15,44 @@ from harness_eval.config.models import CaptureSettings
 from harness_eval.contract import CaptureError
 
 SETTINGS = CaptureSettings(
-    settle=0.010, slop=0.004, timeout=0.020, wall_timeout=10.0, max_clock_skew=0.015,
+    settle=0.010,
+    slop=0.004,
+    timeout=0.020,
+    wall_timeout=10.0,
+    max_clock_skew=0.015,
     max_ahead=0.003,
 )
 SETTLE, SLOP, TIMEOUT, BEHIND, AHEAD = 10, 4, 20, 15, 3
 
-STREAMS = {spec.name: spec for spec in (
-    view('camera'), view('still', may_repeat=True), state('joints')
-)}
+STREAMS = {
+    spec.name: spec for spec in (view('camera'), view('still', may_repeat=True), state('joints'))
+}
 KINDS = {
-    'no_publisher', 'wrong_type', 'incompatible_qos', 'undecodable', 'no_frames', 'stale',
-    'clock_skew', 'frozen', 'unproven_view', 'unsynchronised', 'capture_timeout',
-    'unstamped_view', 'unstamped_state',
+    'no_publisher',
+    'wrong_type',
+    'incompatible_qos',
+    'undecodable',
+    'no_frames',
+    'stale',
+    'clock_skew',
+    'frozen',
+    'unproven_view',
+    'unsynchronised',
+    'capture_timeout',
+    'unstamped_view',
+    'unstamped_state',
 }
 
 
 def make(name: str, stamp: int, receipt: int, picture: int) -> Frame:
     return Frame(
-        stream=name, topic=name, type='x', stamp=stamp, receipt=receipt,
-        data=HEADER + bytes([picture]), payload_offset=len(HEADER),
+        stream=name,
+        topic=name,
+        type='x',
+        stamp=stamp,
+        receipt=receipt,
+        data=HEADER + bytes([picture]),
+        payload_offset=len(HEADER),
     )
 
 
@@ -164,9 +183,7 @@ def test_the_observation_is_the_least_valid_set_of_the_evidence_in_any_order_of_
 
 
 @given(streams(poison=True), st.randoms(use_true_random=False))
-def test_no_chosen_frame_breaks_a_rule(
-    came: dict[str, list[Frame]], order: random.Random
-) -> None:
+def test_no_chosen_frame_breaks_a_rule(came: dict[str, list[Frame]], order: random.Random) -> None:
     found, fed = run(came, order)
     if not isinstance(found, Captured):
         return
@@ -179,7 +196,7 @@ def test_no_chosen_frame_breaks_a_rule(
         assert T_END + SETTLE * MS <= chosen.stamp <= T_END + (SETTLE + TIMEOUT) * MS
         assert -BEHIND * MS <= chosen.stamp - chosen.receipt <= AHEAD * MS
         earlier = [each for each in fed if each.stream == name]
-        earlier = earlier[:next(i for i, each in enumerate(earlier) if each is chosen)]
+        earlier = earlier[: next(i for i, each in enumerate(earlier) if each is chosen)]
         if not STREAMS[name].may_repeat:
             assert any(each.data != chosen.data for each in earlier)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 import weakref
 
+from capture_streams import capture, frame, graph, MS, outcome, poll, state, T_END, view
 import pytest
-from capture_streams import MS, T_END, capture, frame, graph, outcome, poll, state, view
 
 from harness_eval.capture import Capture, Captured, Frame, TopicFacts
 from harness_eval.config.models import CaptureSettings
@@ -59,18 +59,14 @@ def test_the_deadline_is_settle_and_timeout_after_the_end() -> None:
     ('stamp', 'taken'),
     [(299.999999, False), (300, True), (3300, True), (3300.000001, False)],
 )
-def test_stamps_from_settle_to_the_deadline_count_both_included(
-    stamp: float, taken: bool
-) -> None:
+def test_stamps_from_settle_to_the_deadline_count_both_included(stamp: float, taken: bool) -> None:
     found = outcome(capture(JOINTS), [frame(JOINTS, stamp)])
     assert isinstance(found, Captured) == taken
 
 
 @pytest.mark.parametrize(('apart', 'taken'), [(50, True), (50.000001, False)])
 def test_a_spread_of_slop_is_allowed_and_no_more(apart: float, taken: bool) -> None:
-    found = outcome(
-        capture(JOINTS, STILL), [frame(JOINTS, 400), frame(STILL, 400 + apart)]
-    )
+    found = outcome(capture(JOINTS, STILL), [frame(JOINTS, 400), frame(STILL, 400 + apart)])
     assert isinstance(found, Captured) == taken
 
 
@@ -81,9 +77,7 @@ def test_a_tool_host_that_runs_slow_gets_no_frame_from_before_its_end() -> None:
 
 
 def test_a_frame_received_before_the_end_is_no_evidence_whatever_its_stamp_says() -> None:
-    found = outcome(
-        capture(JOINTS, settle=0.1, max_ahead=0.5), [frame(JOINTS, 200, receipt=-1)]
-    )
+    found = outcome(capture(JOINTS, settle=0.1, max_ahead=0.5), [frame(JOINTS, 200, receipt=-1)])
     assert kind(found) == 'stale'
 
 
@@ -113,9 +107,17 @@ def test_a_zero_stamp_is_an_error_at_once_and_receipt_does_not_replace_it(
 def test_a_stamp_taken_from_the_receipt_is_refused_where_the_header_is_asked_for() -> None:
     plain = frame(JOINTS, 400)
     running = capture(JOINTS)
-    running.add(Frame(
-        'joints', plain.topic, plain.type, plain.stamp, plain.receipt, b'', stamp_source='receipt'
-    ))
+    running.add(
+        Frame(
+            'joints',
+            plain.topic,
+            plain.type,
+            plain.stamp,
+            plain.receipt,
+            b'',
+            stamp_source='receipt',
+        )
+    )
     with pytest.raises(CaptureError, match='stamp: receipt') as caught:
         poll(running, 401)
     assert caught.value.kind == 'unstamped_state'
@@ -187,10 +189,17 @@ def test_only_what_follows_the_header_tells_whether_a_picture_repeats() -> None:
     running = capture(FRONT)
     for number, header in enumerate([long, short, long]):
         stamp = T_END + (300 + number) * MS
-        running.add(Frame(
-            'front', 'topic', 'type', stamp, stamp, header + b'same picture',
-            payload_offset=len(header),
-        ))
+        running.add(
+            Frame(
+                'front',
+                'topic',
+                'type',
+                stamp,
+                stamp,
+                header + b'same picture',
+                payload_offset=len(header),
+            )
+        )
     assert poll(running, 303) is None
     with pytest.raises(CaptureError) as caught:
         poll(running, 3301)

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 import dataclasses
 import json
 import os
+from pathlib import Path
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
+from shell import command, in_a_process, ROOT, Shell
 import typer
-from shell import ROOT, Shell, command, in_a_process
 
-from harness_eval.cli import VERBS, main
+from harness_eval.cli import main, VERBS
 from harness_eval.contract import Abstention, EvaluationError, EvaluatorError, Status, Verdict
 from harness_eval.ledger import Ledger
 from harness_eval.ros.places import default_ledger_url, node_folder, recorded_ledger
-from harness_eval.runs import Completion, Segment, SegmentState, interruption, outcome_of
+from harness_eval.runs import Completion, interruption, outcome_of, Segment, SegmentState
 from harness_eval.scene_graph import Op, OpKind, Update
 
 SECOND = 10**9

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from harness_eval.cli.waiting import (
-    NeverComesError,
-    OnRecord,
-    Wanted,
     answer,
     heard,
     is_old,
     merged,
+    NeverComesError,
+    OnRecord,
+    Wanted,
 )
 from harness_eval.contract import Status, Verdict
 from harness_eval.runs import Outcome, OutcomeKind, SegmentState

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import copy
 import os
+from pathlib import Path
 import pickle
 import time
-from pathlib import Path
 
-import pytest
 from pydantic import ValidationError
+import pytest
 
 from harness_eval.config import Config, ConfigError, load_config
 

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-import random
-import tracemalloc
 from collections.abc import Callable, Iterator
+import random
 from time import perf_counter
+import tracemalloc
 from typing import Any
 
+from cdr_messages import (
+    CAMERA_INFO,
+    camera_info,
+    COMPRESSED,
+    compressed_image,
+    DECODER,
+    IMAGE,
+    image_of,
+    JOINT_STATE,
+    joint_state,
+    LASER_SCAN,
+    laser_scan,
+)
 import cv2
 import numpy as np
 import pytest
-from cdr_messages import (
-    CAMERA_INFO,
-    COMPRESSED,
-    DECODER,
-    IMAGE,
-    JOINT_STATE,
-    LASER_SCAN,
-    camera_info,
-    compressed_image,
-    image_of,
-    joint_state,
-    laser_scan,
-)
 
 from harness_eval.contract import DecodeError
 from harness_eval.decode import FieldPath

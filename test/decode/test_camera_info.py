@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from cdr_messages import CAMERA_INFO, camera_info, DECODER, IMAGE, image_of
 import numpy as np
 import pytest
-from cdr_messages import CAMERA_INFO, DECODER, IMAGE, camera_info, image_of
 
 from harness_eval.contract import DecodeError
 

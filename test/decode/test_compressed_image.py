@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import struct
-import zlib
 from typing import Any
+import zlib
 
+from cdr_messages import COMPRESSED, compressed_image, DECODER
 import cv2
-import numpy as np
-import pytest
-from cdr_messages import COMPRESSED, DECODER, compressed_image
 from hypothesis import given, settings
 from hypothesis import strategies as st
+import numpy as np
+import pytest
 
 from harness_eval.contract import DecodeError
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-import pytest
-from cdr_messages import DECODER, JOINT_STATE, LASER_SCAN, header, joint_state, laser_scan, new
+from cdr_messages import DECODER, header, JOINT_STATE, joint_state, LASER_SCAN, laser_scan, new
 from hypothesis import given
 from hypothesis import strategies as st
+import numpy as np
+import pytest
 
 from harness_eval.contract import DecodeError
 from harness_eval.decode import FieldPath

@@ -5,22 +5,22 @@ from __future__ import annotations
 import struct
 import timeit
 
-import numpy as np
-import pytest
 from cdr_messages import (
     COMPRESSED,
-    DECODER,
-    IMAGE,
-    JOINT_STATE,
     compressed_image,
+    DECODER,
     header,
+    IMAGE,
     image_of,
+    JOINT_STATE,
     joint_state,
     new,
     to_bytes,
 )
 from hypothesis import given
 from hypothesis import strategies as st
+import numpy as np
+import pytest
 
 from harness_eval.contract import DecodeError
 

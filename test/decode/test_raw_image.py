@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-import pytest
 from cdr_messages import DECODER, IMAGE, image_of, raw_image
 from hypothesis import given
 from hypothesis import strategies as st
+import numpy as np
+import pytest
 
 from harness_eval.contract import DecodeError
 from harness_eval.decode.raw_image import ENCODINGS

@@ -6,9 +6,9 @@ import array
 import os
 from typing import Any
 
+from cdr_messages import DECODER, IMAGE, image_of, JOINT_STATE, joint_state
 import numpy as np
 import pytest
-from cdr_messages import DECODER, IMAGE, JOINT_STATE, image_of, joint_state
 
 from harness_eval.decode import Decoder, FieldPath
 

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from fractions import Fraction
+import math
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from judged_world import make_request, make_state, make_view, plain
+import pytest
 
 from harness_eval.config.checks import Check
 from harness_eval.config.models import EvaluatorSettings
 from harness_eval.contract import DecodeError, EvaluationRequest, EvaluatorError, Status, Verdict
 from harness_eval.evaluators import build_evaluator
 from harness_eval.evaluators.checks import run_check
-from harness_eval.judging import Thresholds, interpret
+from harness_eval.judging import interpret, Thresholds
 
 
 def state_check(name: str, low: float, high: float, **rest: Any) -> dict[str, Any]:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 import os
+from pathlib import Path
+from queue import Queue
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from queue import Queue
 from typing import Any
 
-import pytest
 from isolated_judges import Unpicklable
 from judged_world import make_request, make_view, noise, plain
+import pytest
 
 from harness_eval.calls import JudgeCalls, Outcome
 from harness_eval.config.models import EvaluatorSettings

@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from judged_world import make_request, make_view, marker_picture, plain, with_marker
 import numpy as np
 import pytest
-from judged_world import make_request, make_view, marker_picture, plain, with_marker
 
 from harness_eval.config.checks import Check
 from harness_eval.config.markers import DICTIONARY_SIZES

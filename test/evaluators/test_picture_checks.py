@@ -5,18 +5,18 @@ from __future__ import annotations
 import colorsys
 from typing import Any
 
-import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from judged_world import make_request, make_view, noise, plain
+import numpy as np
+import pytest
 
 from harness_eval.config.checks import Check
 from harness_eval.contract import EvaluatorError, Image
 from harness_eval.evaluators.checks import CheckResult, run_check
 from harness_eval.evaluators.checks.change import changed_share
 from harness_eval.evaluators.checks.color import coverage
-from harness_eval.evaluators.checks.pictures import PixelRegion, grey, pixel_region
+from harness_eval.evaluators.checks.pictures import grey, pixel_region, PixelRegion
 from harness_eval.evaluators.checks.similar import correlation
 
 RED, BLUE, GREY = (0, 0, 255), (255, 0, 0), (128, 128, 128)

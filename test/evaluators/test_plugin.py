@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import pickle
-import sys
-import threading
 from collections.abc import Callable
 from pathlib import Path
+import pickle
 from queue import Queue
+import sys
+import threading
 from typing import Any
 
-import pytest
 from judged_world import make_request
+import pytest
 
 from harness_eval.calls import JudgeCalls, Outcome
 from harness_eval.config.models import EvaluatorSettings

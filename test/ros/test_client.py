@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
 from evaluation_world import EvaluationWorld
 from fake_cell import GREEN, GREY
+import pytest
 
 from harness_eval.client import (
     EvaluationClient,

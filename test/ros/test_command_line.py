@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 import signal
 import subprocess
 import time
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-import pytest
 from evaluation_world import EvaluationWorld
 from fake_cell import GREEN, GREY
+import pytest
 from rosgraph_msgs.msg import Clock
-from shell import ROOT, InTheBackground, Shell, command, in_a_process
+from shell import command, in_a_process, InTheBackground, ROOT, Shell
 
 from harness_eval.cli.link import EvaluatorLink
 

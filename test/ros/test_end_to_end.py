@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
 from evaluation_world import EvaluationWorld
 from fake_cell import GREY
+import pytest
+
 from harness_eval_msgs.msg import EvaluationEvent, RunOutcome, SceneGraphOp, SceneGraphUpdate
 from harness_eval_msgs.msg import Verdict as VerdictMessage
 

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import sqlite3
 from pathlib import Path
+import sqlite3
 from typing import Any
 
 import cv2
-import numpy as np
-import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from evaluation_world import Ears, EvaluationWorld
-from fake_cell import GREY, cell_yaml
+from fake_cell import cell_yaml, GREY
+import numpy as np
+import pytest
+from rcl_interfaces.srv import DescribeParameters
+from sensor_msgs.msg import CompressedImage
+
 from harness_eval_msgs.action import Evaluate
 from harness_eval_msgs.msg import RunOutcome, SceneGraphOp, SceneGraphUpdate
 from harness_eval_msgs.msg import Verdict as VerdictMessage
 from harness_eval_msgs.srv import GetRun, GetUpdates, JudgeRun
-from rcl_interfaces.srv import DescribeParameters
-from sensor_msgs.msg import CompressedImage
 
 
 def diagnostics(ros: Any, world: Ears) -> list[Any]:

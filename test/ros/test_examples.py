@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import os
+from pathlib import Path
 import subprocess
 import sys
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-import pytest
 from evaluation_world import EvaluationWorld
 from fake_cell import GREEN, GREY
+import pytest
 from std_srvs.srv import Trigger
 
 ROOT = Path(__file__).parents[2]

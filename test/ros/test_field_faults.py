@@ -6,13 +6,16 @@ Each test is a kind of fault that people who run cameras, bags and judges have r
 from __future__ import annotations
 
 import array
-import re
 from pathlib import Path
+import re
 from typing import Any
 
-import pytest
 from evaluation_world import EvaluationWorld
-from fake_cell import GREEN, GREY, Camera, cell_yaml
+from fake_cell import Camera, cell_yaml, GREEN, GREY
+import pytest
+from sensor_msgs.msg import Image
+
+from harness_eval.ros.messages import outcome_of_message
 from harness_eval_msgs.action import Evaluate
 from harness_eval_msgs.msg import (
     EvaluationEvent,
@@ -23,9 +26,6 @@ from harness_eval_msgs.msg import (
 )
 from harness_eval_msgs.msg import Verdict as VerdictMessage
 from harness_eval_msgs.srv import GetRun, InterruptRun
-from sensor_msgs.msg import Image
-
-from harness_eval.ros.messages import outcome_of_message
 
 
 @pytest.fixture

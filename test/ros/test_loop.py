@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import threading
 import time
-from collections.abc import Callable
 
 from harness_eval.ros.loop import Loop
 
@@ -17,7 +17,9 @@ def loop_of(
     polling: Callable[[], bool] = lambda: False,
     faults: list[BaseException] | None = None,
 ) -> Loop:
-    loop = Loop(lambda now: tick(), lambda: 0, due, polling, (faults if faults is not None else []).append)
+    loop = Loop(
+        lambda now: tick(), lambda: 0, due, polling, (faults if faults is not None else []).append
+    )
     loop.start()
     return loop
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+import pytest
 from rclpy.serialization import deserialize_message, serialize_message
 
 from harness_eval.ros.scene_graph_messages import (

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
+import signal
+import threading
 from typing import Any
 
-import pytest
 from child_node import ChildNode
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+import pytest
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_world import RosWorld
@@ -377,7 +377,7 @@ def test_an_initial_graph_that_cannot_be_used_is_refused(ros: RosWorld, tmp_path
     ):
         Cell(ros, initial_graph=str(path))
     path.write_text('edges: [[cup, on]]')
-    with pytest.raises(InitialGraphError, match='^cell.yaml:1: an edge must be'):
+    with pytest.raises(InitialGraphError, match=r'^cell\.yaml:1: an edge must be'):
         Cell(ros, initial_graph=str(path))
 
 

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 from evaluation_world import EvaluationWorld
 from fake_cell import cell_yaml, set_stamp
-from harness_eval_msgs.msg import EvaluationEvent, RunOutcome, ToolCompletion
-from harness_eval_msgs.msg import Verdict as VerdictMessage
+import pytest
 from rclpy.clock import Clock, ClockType
 from rosgraph_msgs.msg import Clock as ClockMessage
+
+from harness_eval_msgs.msg import EvaluationEvent, RunOutcome, ToolCompletion
+from harness_eval_msgs.msg import Verdict as VerdictMessage
 
 TICK = 10_000_000
 """Nanoseconds of simulated time that pass in each step of a running clock."""

@@ -5,16 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
 from evaluation_world import EvaluationWorld
 from fake_cell import cell_yaml
-from harness_eval_msgs.action import Evaluate
-from harness_eval_msgs.msg import EvaluationEvent, RunOutcome
-from harness_eval_msgs.msg import Verdict as VerdictMessage
+import pytest
 from rclpy.action import ActionClient, ActionServer, CancelResponse
 from rclpy.callback_groups import ReentrantCallbackGroup
 from sensor_msgs.msg import JointState
 from test_msgs.action import Fibonacci
+
+from harness_eval_msgs.action import Evaluate
+from harness_eval_msgs.msg import EvaluationEvent, RunOutcome
+from harness_eval_msgs.msg import Verdict as VerdictMessage
 
 SUCCESS = VerdictMessage.SUCCESS
 

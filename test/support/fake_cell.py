@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
-from rclpy.qos import QoSProfile, ReliabilityPolicy, qos_profile_sensor_data
+from rclpy.qos import qos_profile_sensor_data, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import Image, JointState
 
 WIDTH, HEIGHT = 160, 120
 GREEN = (40, 200, 40)
 """RGB of the cell when its post-condition holds; see :func:`cell_yaml`."""
 GREY = (90, 90, 90)
+GREEN_RANGE = 'lower: [50, 80, 80], upper: [70, 255, 255]'
 
 
 @dataclass
@@ -137,14 +138,14 @@ evaluation:
     pick:
       arguments: [target]
       checks:
-        - {{color: {{view: front, lower: [50, 80, 80], upper: [70, 255, 255], coverage: [0.9, 1.0]}}}}
+        - {{color: {{view: front, {GREEN_RANGE}, coverage: [0.9, 1.0]}}}}
         - {{state: {{name: gripper, between: [0.005, 0.06]}}}}
       on_success:
         - {{remove_edge: ["{{target}}", "on", "table"]}}
         - {{add_edge: ["{{target}}", "held_by", "gripper"]}}
     insert:
       checks:
-        - {{color: {{view: front, lower: [50, 80, 80], upper: [70, 255, 255], coverage: [0.9, 1.0]}}}}
+        - {{color: {{view: front, {GREEN_RANGE}, coverage: [0.9, 1.0]}}}}
         - {{state: {{name: gripper, between: [0.005, 0.06]}}}}
     plug: {{evaluator: plugin}}
     {tools}

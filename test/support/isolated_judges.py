@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import os
+from pathlib import Path
 import subprocess
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np

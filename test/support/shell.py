@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
+from dataclasses import dataclass
 import json
 import os
+from pathlib import Path
 import subprocess
 import sys
 import threading
-from concurrent.futures import Future
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest

@@ -7,7 +7,7 @@ import numpy as np
 from harness_eval.config.checks import UsableColor
 from harness_eval.contract import Image, View
 from harness_eval.evaluators.checks.pictures import colour, pixel_region
-from harness_eval.evaluators.checks.result import Measurement, interval
+from harness_eval.evaluators.checks.result import interval, Measurement
 from harness_eval.lines import show
 
 MAX_HUE = 179

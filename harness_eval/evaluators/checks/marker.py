@@ -8,7 +8,7 @@ from harness_eval.config.checks import MarkerCheck, UsableMarker
 from harness_eval.contract import View
 from harness_eval.evaluators.checks.fiducials import Fiducials, Sighting
 from harness_eval.evaluators.checks.pose import marker_position
-from harness_eval.evaluators.checks.result import Measurement, interval
+from harness_eval.evaluators.checks.result import interval, Measurement
 from harness_eval.lines import show
 
 AXES: tuple[Literal['x', 'y', 'z'], ...] = ('x', 'y', 'z')

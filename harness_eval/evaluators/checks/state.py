@@ -6,7 +6,7 @@ import math
 
 from harness_eval.config.checks import StateCheck
 from harness_eval.contract import EvaluationRequest, EvaluatorError
-from harness_eval.evaluators.checks.result import Measurement, interval
+from harness_eval.evaluators.checks.result import interval, Measurement
 from harness_eval.lines import show
 
 
