@@ -1,12 +1,13 @@
-"""The evaluator node, which kills itself with SIGKILL at a transaction of its ledger.
+"""The evaluator node, which kills itself with SIGKILL at a step of a run.
 
-``KILL_AT`` counts transactions from the first proposal on; ``KILL_WHEN`` says ``before`` or
-``after``. The node itself knows nothing of this.
+``KILL_STEP`` names what a transaction of the ledger writes (``hold``, ``RECEIVED``, ``CAPTURED``,
+``STARTED``, ``decide`` or ``published``), ``KILL_WHEN`` whether the end comes ``before`` or
+``after`` its commit. It counts from the first proposal on; the node itself knows nothing of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 import os
 import signal
@@ -16,11 +17,11 @@ from typing import Any
 from harness_eval.ledger import Ledger
 from harness_eval.pipeline import Pipeline
 
-AT = int(os.environ.get('KILL_AT', '0'))
+STEP = os.environ.get('KILL_STEP', '')
 WHEN = os.environ.get('KILL_WHEN', 'after')
 
 armed = False
-seen = 0
+steps: list[str] = []
 real_transaction = Ledger.transaction
 real_propose = Pipeline.propose
 
@@ -33,16 +34,26 @@ def die() -> None:
 
 @contextmanager
 def transaction(ledger: Ledger) -> Iterator[Any]:
-    """Count, and die at the chosen moment."""
-    global seen
-    seen += armed
-    chosen = armed and seen == AT
-    if chosen and WHEN == 'before':
-        die()
+    """Die at the chosen moment."""
+    steps.clear()
     with real_transaction(ledger) as connection:
         yield connection
+        chosen = armed and STEP in steps
+        if chosen and WHEN == 'before':
+            die()
     if chosen:
         die()
+
+
+def noted(name: str, step: Callable[..., str]) -> None:
+    """Note what a transaction writes."""
+    real = getattr(Ledger, name)
+
+    def write(ledger: Ledger, *arguments: Any, **more: Any) -> Any:
+        steps.append(step(*arguments))
+        return real(ledger, *arguments, **more)
+
+    setattr(Ledger, name, write)
 
 
 def propose(pipeline: Pipeline, update: Any) -> None:
@@ -55,6 +66,11 @@ def propose(pipeline: Pipeline, update: Any) -> None:
 if __name__ == '__main__':
     Ledger.transaction = transaction  # type: ignore[method-assign]
     Pipeline.propose = propose  # type: ignore[method-assign]
+    noted('hold', lambda *_: 'hold')
+    noted('add_segment', lambda *_: 'RECEIVED')
+    noted('set_state', lambda segment: str(segment.state.value))
+    noted('decide', lambda *_: 'decide')
+    noted('mark_published', lambda *_: 'published')
     from harness_eval.ros.evaluator_node import main
 
     sys.exit(main())
