@@ -62,8 +62,8 @@ RETIRE_AT_ONCE = 200
 CHECKPOINT_AFTER = 200
 """Transactions after which what SQLite has logged should be moved to the file, which waits for the
 disk: some 40 runs."""
-WAL_PAGES = 8000
-"""Pages of the log (32 MB) at which a transaction moves it itself, if nobody else has."""
+WAL_PAGES = 4000
+"""Pages of the log (16 MB) at which a transaction moves it itself, if nobody else has."""
 
 
 class Ledger:
