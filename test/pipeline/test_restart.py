@@ -199,6 +199,27 @@ def test_after_a_restart_later_runs_wait_for_all_earlier_ones(world: World) -> N
     assert [run for _, run, _ in world.passed()] == ['a', 'c']
 
 
+def test_an_earlier_run_that_is_lost_frees_none_past_one_that_is_not(world: World) -> None:
+    world.propose('c')
+    world.end('a')  # it needs the gripper, which is silent
+    world.end('b', 'bare')
+    world.end('c', 'bare')
+    world.wait(0.31)
+    for _ in range(2):
+        world.show(topics=('front',))
+        world.wait(0.03)
+    world.drain()
+    world.judge.calls.pop().on_done(SUCCESS)
+    world.drain()
+    assert world.labels() == [('c', 'success')]
+    world.crash()
+    assert world.labels()[1:] == [('a', 'error evidence_lost')]
+    assert world.passed() == []
+    world.drain()
+    world.judged(FAILURE)
+    assert [run for _, run, _ in world.passed()] == ['c']
+
+
 def test_a_run_that_was_interrupted_just_before_the_end_stays_so(world: World) -> None:
     world.propose('a')
     world.end('a')
