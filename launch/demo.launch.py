@@ -9,6 +9,7 @@ from pathlib import Path
 import shutil
 
 from ament_index_python.packages import get_package_share_directory
+from launch import LaunchContext, LaunchDescription
 from launch.action import Action
 from launch.actions import (
     DeclareLaunchArgument,
@@ -21,7 +22,8 @@ from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
-from launch import LaunchContext, LaunchDescription
+FAST_DDS_2 = ('humble', 'iron', 'jazzy')
+"""Distributions with Fast DDS 2; later ones have Fast DDS 3."""
 
 
 def generate_launch_description() -> LaunchDescription:
@@ -63,11 +65,11 @@ def start_demo(context: LaunchContext) -> list[Action]:
     record.mkdir(parents=True)
 
     # What is set already wins. Camera images are larger than the shared memory that Fast DDS
-    # takes by default (Fast DDS 2 knows the profile by the first name, Fast DDS 3 by the second);
-    # and the cell is rendered without a screen.
+    # takes by default (Fast DDS 3 warns of the name of the variable that Fast DDS 2 reads); and
+    # the cell is rendered without a screen.
+    fast_dds = 'FASTRTPS' if os.environ.get('ROS_DISTRO') in FAST_DDS_2 else 'FASTDDS'
     variables = {
-        'FASTRTPS_DEFAULT_PROFILES_FILE': str(share / 'config' / 'fastdds.xml'),
-        'FASTDDS_DEFAULT_PROFILES_FILE': str(share / 'config' / 'fastdds.xml'),
+        f'{fast_dds}_DEFAULT_PROFILES_FILE': str(share / 'config' / 'fastdds.xml'),
         'MUJOCO_GL': 'egl',
         'OMP_NUM_THREADS': '1',
     }

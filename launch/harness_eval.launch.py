@@ -4,11 +4,10 @@
 argument that is left empty is not handed on, so that ``params_file`` may set it.
 """
 
+from launch import LaunchContext, LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
-
-from launch import LaunchContext, LaunchDescription
 
 RESPAWN_DELAY = 2.0
 """Seconds; a node that ends at once must not fill the log."""

@@ -22,11 +22,16 @@ export PATH=$_home/venv/bin:$PATH
 . "$_home/install/local_setup.bash"
 
 # One colour picture is larger than the shared memory that Fast DDS takes by default; see the file.
-if [ -e "$_root/config/fastdds.xml" ]; then
-  # Fast DDS 2 (Jazzy) knows it by the first name, Fast DDS 3 (Kilted) by the second.
-  export FASTRTPS_DEFAULT_PROFILES_FILE=${FASTRTPS_DEFAULT_PROFILES_FILE:-$_root/config/fastdds.xml}
-  export FASTDDS_DEFAULT_PROFILES_FILE=${FASTDDS_DEFAULT_PROFILES_FILE:-$_root/config/fastdds.xml}
-fi
+# Fast DDS 3 warns of the name that Fast DDS 2 reads: each gets its own.
+_profile=$_root/config/fastdds.xml
+for _variable in FASTRTPS_DEFAULT_PROFILES_FILE FASTDDS_DEFAULT_PROFILES_FILE; do
+  if [ "${!_variable}" = "$_profile" ]; then unset "$_variable"; fi
+done
+case ${_home##*/} in
+  humble | iron | jazzy) _variable=FASTRTPS_DEFAULT_PROFILES_FILE ;;
+  *) _variable=FASTDDS_DEFAULT_PROFILES_FILE ;;
+esac
+export "$_variable=${!_variable:-$_profile}"
 # Render without a screen.
 export MUJOCO_GL=${MUJOCO_GL:-egl}
-unset _root _home
+unset _root _home _profile _variable
