@@ -30,11 +30,13 @@ test: build  ## run all tests
 bench: build  ## measure against what people write today
 	@$(ENTER) python -m benchmarks $(BENCH_ARGS)
 
-lint: build  ## ruff, mypy --strict, ament's flake8 and pep257
-	@$(ENTER) ruff check $(PYTHON_SOURCES)
-	@$(ENTER) ruff format --check $(PYTHON_SOURCES)
-	@$(ENTER) python -m mypy
-	@$(ENTER) python setup/check_with_ament.py $(PYTHON_SOURCES)
+lint: build  ## ruff, mypy --strict, ament's flake8 and pep257; all of them, whatever they find
+	@$(ENTER) status=0; \
+	ruff check $(PYTHON_SOURCES) || status=1; \
+	ruff format --check $(PYTHON_SOURCES) || status=1; \
+	python -m mypy || status=1; \
+	python setup/check_with_ament.py $(PYTHON_SOURCES) || status=1; \
+	exit $$status
 
 format: build  ## sort imports and lay out the code
 	@$(ENTER) ruff check --quiet --select I --fix $(PYTHON_SOURCES); ruff format $(PYTHON_SOURCES)
