@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Mapping
 import json
 import os
+from pathlib import Path
 import platform
 import sys
 import time
-from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 from benchmarks import (
@@ -21,7 +21,7 @@ from benchmarks import (
     overhead,
     startup,
 )
-from benchmarks.effort import FULL, QUICK, Effort
+from benchmarks.effort import Effort, FULL, QUICK
 from benchmarks.rows import Row
 from benchmarks.table import print_table
 
@@ -79,7 +79,9 @@ def machine() -> dict[str, Any]:
 def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog='python -m benchmarks', description=__doc__)
     parser.add_argument(
-        '--quick', action='store_true', help='see only that everything runs; the figures mean little'
+        '--quick',
+        action='store_true',
+        help='see only that everything runs; the figures mean little',
     )
     parser.add_argument(
         '--only',
@@ -88,7 +90,9 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         metavar='NAME',
         help=f'measure only this, may be given again; one of {", ".join(BENCHMARKS)}',
     )
-    parser.add_argument('--json', type=Path, metavar='FILE', help='write the figures to a file too')
+    parser.add_argument(
+        '--json', type=Path, metavar='FILE', help='write the figures to a file too'
+    )
     return parser.parse_args(arguments)
 
 

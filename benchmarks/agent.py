@@ -6,11 +6,11 @@ thread of the benchmark waits on a condition.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 import contextlib
+from dataclasses import dataclass
 import threading
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import rclpy

@@ -16,11 +16,11 @@ from __future__ import annotations
 import random
 import time
 
-from benchmarks.agent import APART, Link, agent_on, check_success
+from benchmarks.agent import agent_on, APART, check_success, Link
 from benchmarks.effort import Effort
 from benchmarks.lab import configuration, open_lab
 from benchmarks.observed import Record
-from benchmarks.rows import Row, Target, row
+from benchmarks.rows import Row, row, Target
 from harness_eval_msgs.msg import RunOutcome
 
 CAMERAS = 3

@@ -8,10 +8,10 @@ where it is installed, else its search written anew here (see :class:`PairwiseSe
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 import itertools
 import random
 import time
-from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -101,7 +101,9 @@ class PairwiseSearch:
             if number == view:
                 near.append([stamp])
                 continue
-            close = sorted((s for s in queue if abs(s - stamp) <= SLOP), key=lambda s: abs(s - stamp))
+            close = sorted(
+                (s for s in queue if abs(s - stamp) <= SLOP), key=lambda s: abs(s - stamp)
+            )
             if not close:
                 return False
             near.append(close)

@@ -8,10 +8,10 @@ publishes the same message: the way through DDS alone.
 
 from __future__ import annotations
 
-from benchmarks.agent import Link, agent_on, check_success
+from benchmarks.agent import agent_on, check_success, Link
 from benchmarks.effort import Effort
 from benchmarks.lab import configuration, open_lab
-from benchmarks.rows import Row, Target, row
+from benchmarks.rows import Row, row, Target
 from harness_eval_msgs.msg import RunOutcome, SceneGraphUpdate
 
 SETTLE = 0.06

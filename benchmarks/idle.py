@@ -13,7 +13,7 @@ from benchmarks.agent import agent_on, check_success
 from benchmarks.effort import Effort
 from benchmarks.lab import configuration, open_lab
 from benchmarks.processes import Child
-from benchmarks.rows import Row, Target, row
+from benchmarks.rows import Row, row, Target
 from harness_eval_msgs.msg import RunOutcome
 
 CAMERAS = 4

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 import contextlib
 import os
-import tempfile
-from collections.abc import Iterator, Sequence
 from pathlib import Path
+import tempfile
 
-from benchmarks.processes import ROOT, Child
+from benchmarks.processes import Child, ROOT
 from harness_eval.demo.domain import free_domain
 
 FASTDDS_PROFILE = ROOT / 'config' / 'fastdds.xml'
@@ -78,7 +78,10 @@ class Lab:
 @contextlib.contextmanager
 def open_lab() -> Iterator[Lab]:
     """Give a lab on a free domain of this machine, and leave nothing behind."""
-    with tempfile.TemporaryDirectory(prefix='harness_eval-bench-') as name, free_domain() as domain:
+    with (
+        tempfile.TemporaryDirectory(prefix='harness_eval-bench-') as name,
+        free_domain() as domain,
+    ):
         folder = Path(name)
         settings = {
             'ROS_DOMAIN_ID': str(domain),

@@ -10,10 +10,10 @@ the blocks of it, one after the other, as well.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
+import itertools
 
-from benchmarks.agent import Link, agent_on, check_success
+from benchmarks.agent import agent_on, check_success, Link
 from benchmarks.effort import Effort
 from benchmarks.lab import configuration, open_lab
 from benchmarks.processes import Child

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
+import json
 from typing import Any
 
 from benchmarks.processes import Child

@@ -13,11 +13,11 @@ from __future__ import annotations
 import random
 import time
 
-from benchmarks.agent import APART, Link, NoAnswerError, agent_on
+from benchmarks.agent import agent_on, APART, Link, NoAnswerError
 from benchmarks.effort import Effort
 from benchmarks.lab import configuration, open_lab
 from benchmarks.observed import Interval, Record
-from benchmarks.rows import Row, Target, row
+from benchmarks.rows import Row, row, Target
 from harness_eval_msgs.msg import Verdict
 
 CAMERAS = 3

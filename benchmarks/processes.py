@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 import os
+from pathlib import Path
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
-from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 POLL_PERIOD = 0.005

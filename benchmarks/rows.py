@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
-import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+import math
+import statistics
 from typing import Any
 
 

@@ -12,10 +12,10 @@ import time
 
 from rclpy.action import ActionClient
 
-from benchmarks.agent import LOOK_PERIOD, PATIENCE, Agent, NoAnswerError, agent_on
+from benchmarks.agent import Agent, agent_on, LOOK_PERIOD, NoAnswerError, PATIENCE
 from benchmarks.effort import Effort
-from benchmarks.lab import Lab, configuration, open_lab
-from benchmarks.rows import Row, Target, row
+from benchmarks.lab import configuration, Lab, open_lab
+from benchmarks.rows import Row, row, Target
 from harness_eval_msgs.action import Evaluate
 
 

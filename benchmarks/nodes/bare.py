@@ -35,7 +35,7 @@ def main() -> None:
     node.create_subscription(ToolCompletion, 'tool_completions', completed, RELIABLE)
     node.trigger_configure()
     node.trigger_activate()
-    print(f'active {time.monotonic_ns()}', flush=True)  # noqa: T201 - the benchmark waits for it
+    print(f'active {time.monotonic_ns()}', flush=True)
     try:
         rclpy.spin(node)
     except (KeyboardInterrupt, ExternalShutdownException):

@@ -7,10 +7,10 @@ JSON: lists of intervals in monotonic nanoseconds.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import json
 import sys
 import time
-from collections.abc import Callable
 from typing import Any
 
 from benchmarks.nodes import judge
