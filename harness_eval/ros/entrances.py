@@ -153,5 +153,16 @@ class Entrances:
     def _interrupt(self, run_id: str, reason: str) -> None:
         self._ask(lambda: self._pipeline.interrupt(run_id, reason), lambda _: None)
 
-    def _ask(self, question: Callable[[], Any], answer: Callable[[Any], None]) -> None:
-        self._post(lambda: answer(question()))
+    def _ask(
+        self,
+        question: Callable[[], tuple[int, str]],
+        answer: Callable[[tuple[int, str]], None],
+    ) -> None:
+        def ask() -> None:
+            try:
+                answer(question())
+            except Exception as error:  # whoever asked must not wait for ever
+                answer((0, f'an internal fault: {type(error).__name__}: {error}'))
+                raise
+
+        self._post(ask)

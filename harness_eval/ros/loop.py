@@ -83,13 +83,20 @@ class Loop:
     def _tick_in_turn(self) -> bool:
         """Run what was posted until now, then tick; False: the end was among it."""
         posted = self._calls.qsize()
-        now = self._now()
+        now: int | None = None
+        try:
+            now = self._now()
+        except Exception as error:  # the context is being shut down
+            log.exception('the clock could not be read')
+            self._on_fault(error)
         for _ in range(posted):
             call = self._calls.get()
             if call is None:
                 return False
             self._guarded(call)
-        self._guarded(lambda: self._tick(now))
+        if now is not None:
+            moment = now
+            self._guarded(lambda: self._tick(moment))
         return True
 
     def _wait(self, ticked: float) -> float | None:

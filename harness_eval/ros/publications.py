@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
 from typing import Any
 
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
@@ -40,16 +40,17 @@ class Publications:
     """The publishers of a managed node.
 
     A lifecycle publisher drops what it is given while it is inactive and says nothing; so every
-    method here looks first, and says whether anything was published.
+    method here looks first, and says whether anything was published. A lock keeps the publishers
+    open while one of them is used: what is said to be published was given to an open one.
 
     Args:
         node: The lifecycle node that publishes.
-        active: Whether it is active.
     """
 
-    def __init__(self, node: Any, active: Callable[[], bool]) -> None:
+    def __init__(self, node: Any) -> None:
         self._node = node
-        self._active = active
+        self._lock = threading.Lock()
+        self._opened = False
 
         def publisher(kind: Any, topic: str, qos: QoSProfile | int) -> Any:
             return node.create_lifecycle_publisher(kind, topic, qos)
@@ -71,49 +72,59 @@ class Publications:
 
     def open(self) -> None:
         """Publish from now on."""
-        for publisher in self._all:
-            publisher.on_activate(None)
+        with self._lock:
+            for publisher in self._all:
+                publisher.on_activate(None)
+            self._opened = True
 
     def shut(self) -> None:
         """Publish no more for now."""
-        for publisher in self._all:
-            publisher.on_deactivate(None)
+        with self._lock:
+            self._opened = False
+            for publisher in self._all:
+                publisher.on_deactivate(None)
 
     def close(self) -> None:
         """Destroy the publishers."""
-        for publisher in self._all:
-            self._node.destroy_publisher(publisher)
+        with self._lock:
+            self._opened = False
+            for publisher in self._all:
+                self._node.destroy_publisher(publisher)
 
     def event(self, event: Event) -> bool:
         """Publish a step."""
-        if self._active():
-            self._events.publish(event_message(event))
-        return self._active()
+        message = event_message(event)
+        with self._lock:
+            if self._opened:
+                self._events.publish(message)
+            return self._opened
 
     def outcome(self, outcome: Outcome) -> bool:
         """Publish an outcome, and its verdict if it has one."""
-        if not self._active():
-            return False
         message = outcome_message(outcome)
-        self._outcomes.publish(message)
-        if outcome.verdict is not None:
-            self._verdicts.publish(message.verdict)
-        return True
+        with self._lock:
+            if self._opened:
+                self._outcomes.publish(message)
+                if outcome.verdict is not None:
+                    self._verdicts.publish(message.verdict)
+            return self._opened
 
     def update(self, record: UpdateRecord, stamp: int) -> bool:
         """Publish a released update or a rejection; ``stamp`` is for the latter, nanoseconds."""
-        if not self._active():
-            return False
-        if record.state == REJECTED:
-            self._rejections.publish(rejection_message(record, stamp))
-        else:
-            self._updates.publish(update_to_message(record.update))
-        return True
+        rejected = record.state == REJECTED
+        message = (
+            rejection_message(record, stamp) if rejected else update_to_message(record.update)
+        )
+        with self._lock:
+            if self._opened:
+                (self._rejections if rejected else self._updates).publish(message)
+            return self._opened
 
     @property
     def pictures_wanted(self) -> bool:
         """Whether anybody looks at the pictures."""
-        return self._active() and self._pictures.get_subscription_count() > 0
+        with self._lock:
+            return self._opened and self._pictures.get_subscription_count() > 0
 
     def picture(self, outcome: Outcome, observation: Observation | None) -> bool:
         """Draw the evidence of an outcome and publish it, when somebody looks."""
@@ -121,5 +132,8 @@ class Publications:
             return False
         from harness_eval.ros.evidence import picture_message
 
-        self._pictures.publish(picture_message(outcome, observation))
-        return True
+        message = picture_message(outcome, observation)
+        with self._lock:
+            if self._opened:
+                self._pictures.publish(message)
+            return self._opened

@@ -27,7 +27,7 @@ QOS = QoSProfile(history=HistoryPolicy.KEEP_LAST, depth=100)
 MAX_UPDATES = 500
 """Most updates in one answer of ``scene_graph/get_updates``."""
 
-Ask = Callable[[Callable[[], Any], Callable[[Any], None]], None]
+Ask = Callable[[Callable[[], tuple[int, str]], Callable[[tuple[int, str]], None]], None]
 """Runs the first on the pipeline's thread and hands what it returns to the second."""
 
 
@@ -106,7 +106,7 @@ class Services:
     async def _interrupt_run(self, request: Any, response: Any) -> Any:
         reason = request.reason or 'interrupted by ~/interrupt_run'
         done, message = await self._asked(lambda: self._interrupt(request.run_id, reason))
-        response.interrupted = done
+        response.interrupted = bool(done)
         response.message = message
         return response
 
@@ -119,7 +119,7 @@ class Services:
         response.message = message
         return response
 
-    def _asked(self, question: Callable[[], Any]) -> Any:
+    def _asked(self, question: Callable[[], tuple[int, str]]) -> Any:
         future: Any = Future(executor=self._node.executor)
         future.add_done_callback(lambda _: None)  # its being called wakes the executor
         self._ask(question, future.set_result)

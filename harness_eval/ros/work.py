@@ -96,7 +96,7 @@ class Work:
         except BaseException:
             self._ledger.close()
             raise
-        self._publications = Publications(node, active)
+        self._publications = Publications(node)
         self._diagnostics = node.create_publisher(DiagnosticArray, '/diagnostics', 10)
         self._taps = Taps(
             node, _types(config, topics), _always_on(config, topics), self._frame, group
