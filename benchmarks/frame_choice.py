@@ -9,6 +9,7 @@ where it is installed, else its search written anew here (see :class:`PairwiseSe
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+import importlib
 import itertools
 import random
 import time
@@ -123,13 +124,13 @@ def choose_pairwise(views: int, frames: Sequence[Frame]) -> int:
 
 def _compared() -> tuple[Callable[[int, Sequence[Frame]], int], str]:
     try:
-        from message_filters import ApproximateTimeSynchronizer, SimpleFilter
+        filters: Any = importlib.import_module('message_filters')
     except ImportError:
         return choose_pairwise, 'search of message_filters, written anew'
 
     def choose(views: int, frames: Sequence[Frame]) -> int:
-        filters = [SimpleFilter() for _ in range(views)]
-        synchronizer: Any = ApproximateTimeSynchronizer(filters, QUEUE, SLOP / 1e9)
+        inputs = [filters.SimpleFilter() for _ in range(views)]
+        synchronizer = filters.ApproximateTimeSynchronizer(inputs, QUEUE, SLOP / 1e9)
         sets = 0
 
         def complete(*_messages: Any) -> None:

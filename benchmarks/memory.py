@@ -1,11 +1,10 @@
 """Resident memory of the evaluator node over thousands of runs with 160x120 pictures.
 
-One node judges run after run, several at a time, and keeps evidence within a bound that is reached
-early, so that old cases are deleted as in a long life. Memory is all that is resident for the
-process, shared pages and the shared memory of DDS included. It grows at first, since the node keeps
-the newest 1,000 outcomes for late joiners and DDS fills its histories; what counts as flat is the
-slope after that. The whole is too long to be repeated; the slope is computed over
-the blocks of it, one after the other, as well.
+One node judges run after run, several at a time, and keeps evidence within a bound that is soon
+reached, so that old cases are deleted as in a long life. Memory is all that is resident for the
+process, shared pages and the shared memory of DDS included. It grows at first, since the node
+keeps its newest 1,000 outcomes for late joiners; what counts as flat is the slope after that. The
+whole is too long to be repeated: the slope is computed over the blocks of it as well.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""What the harness itself adds to a run: the time from its completion to its verdict, less the
-wait for pictures, the storage of evidence and the judge.
+"""What the harness itself adds to a run, in milliseconds.
 
-Measured in another process than the node's: from just before the completion is published to the
-receipt of the verdict. What is left are both ways through DDS, four commits of the ledger, the
-reading of the messages, the digest of everything the judge is given, and the way between threads.
+That is the time from its completion to its verdict, less the wait for pictures, the storage of
+evidence and the judge. It is measured in another process than the node's: from just before the
+completion is published to the receipt of the verdict. What is left are both ways through DDS, the
+commits of the ledger, the reading of the messages, and the way between threads. (The question with
+its digest is made while the evidence is written; it counts only as far as it takes longer.)
 The judge answers at once. The compared side is a managed rclpy node that answers a completion
 with a verdict and does nothing else: both ways through DDS alone.
 """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 import math
 import statistics
@@ -130,4 +130,7 @@ def _p99(samples: Sequence[float]) -> float:
     return percentile(samples, 0.99)
 
 
-_STATISTICS = {'median': statistics.median, 'p99': _p99}
+_STATISTICS: dict[str, Callable[[Sequence[float]], float]] = {
+    'median': statistics.median,
+    'p99': _p99,
+}
