@@ -67,7 +67,9 @@ def test_wait_says_why_a_run_failed_and_what_was_seen(
     assert lines[1].split() == ['run', 'run-1']
     assert any(line.startswith('reason') for line in lines)
     assert any(line.split() == ['kind', 'post_condition'] for line in lines)
-    assert any('front' in line and '0.9' in line for line in lines)
+    told = ' '.join(ended.out.split())  # whatever lines the width of the terminal makes of it
+    assert 'in front: covers' in told
+    assert 'wanted within [0.9, 1]: fails' in told
     assert (ended.code, ended.err) == (1, '')
 
 
@@ -100,8 +102,11 @@ def test_wait_without_a_node_is_no_outcome_in_time(ros_domain_id: int, shell: Sh
 def test_wait_for_a_run_that_never_ends_is_no_outcome_in_time(
     world: EvaluationWorld, shell: Shell
 ) -> None:
-    ended = shell('wait', 'run-1', '--timeout', 4.5)  # discovery may take three
-    assert ended.code == 124
+    for seconds in (4.5, 20, 60):  # discovery takes three, and longer on a busy machine
+        ended = shell('wait', 'run-1', '--timeout', seconds)
+        assert ended.code == 124
+        if 'no evaluator node' not in ended.err:
+            break
     assert 'heard of no completion' in ended.err
 
 

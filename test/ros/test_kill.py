@@ -156,6 +156,7 @@ def world(
     made.reader.close()
 
 
+@pytest.mark.timeout(400)  # nine processes that start, die and start again
 def test_killed_at_every_transition(world: KilledWorld) -> None:
     names = []
     for step, when in MOMENTS:
