@@ -10,7 +10,7 @@ from builtin_interfaces.msg import Time
 
 from harness_eval.contract import Status, Verdict
 from harness_eval.ledger import UpdateRecord
-from harness_eval.runs import Completion, finite_or_none, Outcome, OutcomeKind
+from harness_eval.runs import Completion, Outcome, OutcomeKind
 from harness_eval.stages import Event, Stage
 from harness_eval_msgs.msg import EvaluationEvent, RunOutcome, SceneGraphRejection
 from harness_eval_msgs.msg import Verdict as VerdictMessage
@@ -121,10 +121,10 @@ def outcome_of_message(message: RunOutcome) -> Outcome:
             evidence=tuple(inner.evidence),
             failure_reason=inner.failure_reason,
             failure_kind=inner.failure_kind,
-            score=finite_or_none(inner.score),
+            score=_finite_or_none(inner.score),
             report=json.loads(inner.report_json) if inner.report_json else None,
             route=inner.route,
-            cost=finite_or_none(inner.cost),
+            cost=_finite_or_none(inner.cost),
         )
     return Outcome(
         run_id=message.run_id,
@@ -184,3 +184,8 @@ def event_of_message(message: EvaluationEvent) -> Event:
         nanoseconds_of(message.header.stamp),
         message.detail,
     )
+
+
+def _finite_or_none(value: float) -> float | None:
+    """The number, or None for NaN (how messages say that there is none)."""
+    return None if math.isnan(value) else value
