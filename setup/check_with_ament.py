@@ -30,9 +30,10 @@ def main(paths: list[str]) -> int:
     """
     documented = [path for path in paths if path not in TEST_FOLDERS]
     convention = ['--convention', 'google', '--add-ignore', *NOT_CHECKED]
+    # Without any path pep257 would look at everything below the folder.
     found = [
         flake8(['--config', 'setup/ament_flake8.ini', *paths]),
-        pep257([*convention, '--', *documented]),
+        documented and pep257([*convention, '--', *documented]),
         pep257([*convention, 'D100', 'D101', 'D102', 'D103', 'D104', '--', *TEST_FOLDERS]),
     ]
     return 1 if any(found) else 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 import random
 import threading
@@ -159,14 +160,14 @@ def test_many_runs_at_once_are_each_decided_once_and_released_in_order(
     while len(told) < RUNS and time.monotonic() < deadline:
         now = time.time_ns()
         if begun < RUNS:
-            loop.post(lambda number=begun, now=now: begin(number, now))  # type: ignore[misc]
+            loop.post(partial(begin, begun, now))
             begun += 1
         picture += 1
         pixels = np.full((6, 8, 3), picture % 251, np.uint8)
         image = image_of(pixels, 'bgr8', stamp=now)
         joints = joint_state({'finger': 0.02}, stamp=now)
-        loop.post(lambda i=image, n=now: pipeline.frame('cell/front', IMAGE, i, n))  # type: ignore[misc]
-        loop.post(lambda j=joints, n=now: pipeline.frame('joints', JOINT_STATE, j, n))  # type: ignore[misc]
+        loop.post(partial(pipeline.frame, 'cell/front', IMAGE, image, now))
+        loop.post(partial(pipeline.frame, 'joints', JOINT_STATE, joints, now))
         threading.Event().wait(0.01)  # the cameras run at 100 Hz
     assert loop.stop()
     assert len(told) == RUNS
