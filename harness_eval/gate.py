@@ -27,6 +27,7 @@ class RunStanding(str, Enum):
     FAILED = 'failed'
     INTERRUPTED = 'interrupted'
     RETIRED = 'retired'
+    SUPERSEDED = 'superseded'
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,8 @@ class RunFacts:
 
     Attributes:
         standing: Open (pending, process, error, abstained), succeeded, failed, interrupted, or
-            retired (ended so long ago that nobody knows how).
+            retired (ended so long ago that nobody knows how) or superseded (succeeded when judged
+            again, after runs that completed later had changed the graph).
         last_event: Steady seconds of the run's last event.
         order: Place of its last completion among all accepted ones; 0 before the first.
     """
@@ -144,6 +146,13 @@ def _ruling(
                 f'{settings.hold_timeout:g} s before this was proposed',
             )
         return GateRuling(one, released=True)
+    if run.standing is RunStanding.SUPERSEDED:
+        return GateRuling(
+            one,
+            False,
+            f'superseded: run {one.update.run_id!r} succeeded only when it was judged again, and '
+            'runs that completed later have changed the graph meanwhile; look at the world anew',
+        )
     if run.standing is RunStanding.RETIRED:
         return GateRuling(one, False, f'run_closed: run {one.update.run_id!r} ended long ago')
     if run.standing is RunStanding.FAILED:

@@ -203,9 +203,9 @@ class Proposals:
         self._runs[run_id] = self.facts_after(state, order)
         self._forget()
 
-    def facts_after(self, state: SegmentState, order: int) -> RunFacts:
+    def facts_after(self, state: SegmentState, order: int, attempt: int = 1) -> RunFacts:
         """Facts of a run whose last event is now."""
-        return RunFacts(standing_of(state), self._steady(), order)
+        return RunFacts(self._standing(state, order, attempt), self._steady(), order)
 
     def expire(self, pending_orders: Iterable[int], stamp: int) -> list[UpdateRecord]:
         """Rule again because time has passed.
@@ -234,11 +234,28 @@ class Proposals:
         run = self._ledger.run(run_id)
         if run is None:
             return None
+        order = max((s.order for s in run.segments), default=0)
+        attempt = 1 if run.last is None else run.last.attempt
         return RunFacts(
-            RunStanding.RETIRED if run.retired else standing_of(run.state),
+            RunStanding.RETIRED if run.retired else self._standing(run.state, order, attempt),
             self._steady() - self._ledger.seconds_since_event(run_id),
-            max((s.order for s in run.segments), default=0),
+            order,
         )
+
+    def _standing(self, state: SegmentState, order: int, attempt: int) -> RunStanding:
+        """How the gate sees a run: what it came to, unless that came too late to be put in order.
+
+        A run that ended as an error does not hold up later ones. If it is judged again and
+        succeeds, what it says of the world may be out of date by then.
+        """
+        standing = standing_of(state)
+        late = (
+            standing is RunStanding.SUCCEEDED
+            and attempt > 1
+            and self._settings.order == 'completion'
+            and self._ledger.newest_released_order() > order
+        )
+        return RunStanding.SUPERSEDED if late else standing
 
     def _forget(self) -> None:
         """Keep no more facts than may be asked for; the rest is in the file."""

@@ -336,6 +336,17 @@ class Ledger:
             last = connection.execute(query).scalar()
         return max(0.0, time.time() - last) if last is not None else 0.0
 
+    def newest_released_order(self) -> int:
+        """Order of the last completed run that has changed the graph; 0 if none has."""
+        query = (
+            sa.select(sa.func.max(segments_table.c.order))
+            .select_from(segments_table)
+            .join(updates_table, updates_table.c.run_id == segments_table.c.run_id)
+            .where(updates_table.c.state == RELEASED)
+        )
+        with self._reading() as connection:
+            return int(connection.execute(query).scalar() or 0)
+
     def retire(self) -> int:
         """Reduce the oldest runs to their names, inside a transaction, and drop old rejections.
 

@@ -331,7 +331,7 @@ class Recorder:
     ) -> list[UpdateRecord]:
         run_id = segment.completion.run_id
         changed: dict[str, RunFacts] = {
-            run_id: self._proposals.facts_after(outcome.state, segment.order)
+            run_id: self._proposals.facts_after(outcome.state, segment.order, outcome.attempt)
         }
         extra: list[Held] = []
         with self._proposals.transaction():

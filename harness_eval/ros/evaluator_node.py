@@ -22,6 +22,7 @@ from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackRet
 
 from harness_eval.config import load_config
 from harness_eval.contract import HarnessEvalError
+from harness_eval.ros.allocation import share_arenas
 from harness_eval.ros.logs import bridge_logging
 from harness_eval.ros.places import default_evidence_dir, default_ledger_url, node_folder
 from harness_eval.ros.spinning import ignore_interrupts, spin_on
@@ -158,6 +159,7 @@ def main(arguments: list[str] | None = None) -> int:
         0, or 2 if it could not be configured.
     """
     sys.setswitchinterval(SWITCH_INTERVAL)
+    share_arenas()
     rclpy.init(args=arguments)
     node = EvaluatorNode()
     executor = SingleThreadedExecutor()

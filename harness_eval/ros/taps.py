@@ -12,6 +12,7 @@ import logging
 import time
 from typing import Any
 
+from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.node import Node
 from rclpy.qos import (
@@ -67,7 +68,7 @@ class Taps:
         types: Message type of each topic by its resolved name; empty: whatever the topic has.
         always_on: Topics that are listened to all the time.
         on_message: Gets every message; called on the executor's thread.
-        group: Callback group of the subscriptions.
+        group: Callback group of the timer.
     """
 
     def __init__(
@@ -82,7 +83,6 @@ class Taps:
         self._types = dict(types)
         self._always_on = frozenset(always_on)
         self._on_message = on_message
-        self._group = group
         self._wanted: frozenset[str] = frozenset()
         self._kept_until: dict[str, float] = {}
         self._open: dict[str, tuple[Any, str, ReliabilityPolicy]] = {}
@@ -200,7 +200,8 @@ class Taps:
                 received,
                 profile,
                 raw=True,
-                callback_group=self._group,
+                # One of its own: a group keeps a reference to all that ever belonged to it.
+                callback_group=ReentrantCallbackGroup(),
                 event_callbacks=SubscriptionEventCallbacks(incompatible_qos=incompatible),
             )
         except Exception as error:  # a middleware may refuse a second type on one topic

@@ -483,3 +483,17 @@ def test_the_ledger_being_busy_is_an_answer(world: World) -> None:
     assert world.pipeline.ledger_fault
     assert not world.pipeline.interrupt('a', '')[0]
     assert world.pipeline.judge_again('a', 0)[0] == 0
+
+
+def test_a_run_that_succeeds_only_when_judged_again_changes_no_graph_that_has_moved_on(
+    world: World,
+) -> None:
+    world.run('pick', EvaluatorError('judge_down', 'no answer', retryable=True))
+    world.run('place', SUCCESS)
+    assert world.passed() == [(1, 'place', 'harness_eval:on_success:0')]
+    world.pipeline.judge_again('pick', 0)
+    world.drain()
+    world.judged(SUCCESS)
+    assert world.labels()[-1] == ('pick', 'success')
+    assert world.passed() == [(1, 'place', 'harness_eval:on_success:0')]
+    assert [reason for _, _, reason in world.refused()] == ['superseded']

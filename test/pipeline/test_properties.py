@@ -139,11 +139,18 @@ def check_at_the_end(world: World, records: dict[str, Run | None]) -> None:
         assert last.state not in PENDING, 'nothing is lost'
         assert last.outcome is not None
         assert last.outcome in world.outcomes
-        assert ((run, EFFECT) in revisions) == (record.state is SegmentState.SUCCESS)
+        superseded = any(
+            (of, name) == (run, EFFECT) and reason == 'superseded'
+            for of, name, reason in world.refused()
+        )
+        assert last.attempt > 1 or not superseded
+        freed = (run, EFFECT) in revisions
+        assert (freed or superseded) == (record.state is SegmentState.SUCCESS)
+        assert not (freed and superseded)
         for name in 'uv':
             if (run, name) in revisions:
                 assert revisions[run, EFFECT] < revisions[run, name]
-        if record.state is SegmentState.SUCCESS and run not in erred and last.attempt == 1:
+        if freed and run not in erred and last.attempt == 1:
             smooth.append((last.order, revisions[run, EFFECT]))
     smooth.sort()
     assert [revision for _, revision in smooth] == sorted(revision for _, revision in smooth)
