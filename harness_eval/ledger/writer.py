@@ -441,9 +441,10 @@ class Ledger:
         done = statement(
             self._active, of_number=number, published=False, wall=time.time(), **values
         )
-        if done.rowcount != 1:
+        row = done.first()
+        if row is None:
             raise LedgerError('ledger_unavailable', f'update {number} is not held any more')
-        return update_of(_UPDATE(self._active, of_number=number).one(), self.graph_id)
+        return update_of(row, self.graph_id)
 
     def held(self) -> list[UpdateRecord]:
         """Updates that wait, in order of receipt (after a restart)."""
@@ -541,14 +542,17 @@ _MARK_OUTCOME = Statement(
 )
 _OF_UPDATE = updates_table.c.number == sa.bindparam('of_number')
 _HOLD = Statement(updates_table.insert())
-_UPDATE = Statement(sa.select(updates_table).where(_OF_UPDATE))
 _FIND_UPDATE = Statement(
     sa.select(updates_table).where(
         updates_table.c.run_id == sa.bindparam('run_id'),
         updates_table.c.update_id == sa.bindparam('update_id'),
     )
 )
-_RULED = updates_table.update().where(_OF_UPDATE, updates_table.c.state == HELD)
+_RULED = (
+    updates_table.update()
+    .where(_OF_UPDATE, updates_table.c.state == HELD)
+    .returning(*updates_table.c)
+)
 _RELEASE = Statement(_RULED, 'state', 'published', 'wall', 'revision', 'stamp')
 _REJECT = Statement(_RULED, 'state', 'published', 'wall', 'reason')
 _MARK_UPDATE = Statement(updates_table.update().where(_OF_UPDATE), 'published')
