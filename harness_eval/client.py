@@ -236,6 +236,7 @@ class EvaluationClient:
             why = self._watch(attempt, deadline) or why
             if attempt.outcome is not None:
                 return attempt.outcome
+            time.sleep(POLL_PERIOD)  # a node that is being activated rejects goals at once
         raise NoOutcome(run_id, f'no outcome within {timeout:g} s: {why}')
 
     def interrupt(self, run_id: str, reason: str, *, timeout: float = 5.0) -> bool:

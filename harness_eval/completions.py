@@ -77,8 +77,9 @@ class CompletionReader:
         if source.segment is not None:
             segment = _segment(text(source.segment), source.segment)
         stamp = 0
-        if source.stamp is not None and source.stamp != 'receipt':
-            stamp = self._decoder.time(source.type, data, FieldPath.parse(source.stamp))
+        path = source.stamp or 'header.stamp'
+        if path != 'receipt':
+            stamp = self._decoder.time(source.type, data, FieldPath.parse(path))
         return Completion(
             run_id='' if source.run_id is None else text(source.run_id),
             tool=source.tool_name or ('' if source.tool is None else text(source.tool)),

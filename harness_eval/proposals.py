@@ -107,13 +107,17 @@ class Proposals:
         self._doubtful = False
 
     def refusal(self, update: Update) -> str:
-        """Why a proposal cannot even be held; empty if it can, or is on record as it stands."""
+        """What is wrong with the names of a proposal; empty if nothing is."""
         for what, name in (('run id', update.run_id), ('update id', update.update_id)):
             problem = id_problem(name) if name else 'that is empty'
             if problem:
                 return f'invalid_update: the proposal has a {what} {problem}'
         if update.update_id.startswith(EFFECT_ID_PREFIX):
             return f'invalid_update: update ids that begin with {EFFECT_ID_PREFIX!r} are reserved'
+        return ''
+
+    def crowded(self) -> str:
+        """Why no further proposal can be held now; empty if one can."""
         if len(self._held) >= MAX_HELD:
             return f'gate_full: {MAX_HELD} proposals wait for their runs already'
         return ''

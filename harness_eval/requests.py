@@ -158,7 +158,7 @@ class Requests:
 def _read_picture(path: Path, tool: str, name: str) -> Image:
     import cv2
 
-    picture = cv2.imread(str(path), cv2.IMREAD_COLOR)
+    picture = cv2.imread(str(path), cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION)
     if picture is None:
         raise DecodeError(
             'unreadable_reference',

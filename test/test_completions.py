@@ -146,3 +146,10 @@ def test_goals_that_end_together_are_all_taken_and_forgotten_with_the_server() -
     ]
     source.read(statuses())
     assert (source._running, source._ended) == (set(), set())
+
+
+def test_a_mapped_message_is_stamped_by_its_header_unless_receipt_is_asked_for() -> None:
+    fields = {'topic': 'done', 'type': JOINT_STATE, 'run_id': 'header.frame_id', 'tool': 'name[0]'}
+    data = joint_state({'pick': 0.0}, stamp=5 * SECOND + 7, frame_id='run')
+    assert [c.stamp for c in reader(**fields).read(data)] == [5 * SECOND + 7]
+    assert [c.stamp for c in reader(**fields, stamp='receipt').read(data)] == [0]

@@ -167,6 +167,7 @@ class _Search:
         if isinstance(run, str):
             self.unreadable = run
             return None
+        recorded = run is not None
         run = merged(run, heard(self._run_id, self._link.heard))
         if run is None:
             self.unreadable = self._link.unreadable
@@ -181,7 +182,10 @@ class _Search:
             self._fresh = self._fresh or answered
             self.why = f'segment {run.segment} is {run.state.value}'
             return None
-        return outcome if self._fresh or not self._too_old(outcome, run) else None
+        # Latched outcomes of another time are published anew to whoever comes, so that one which
+        # is not on record counts only by its own age.
+        fresh = self._fresh and recorded
+        return outcome if fresh or not self._too_old(outcome, run) else None
 
     def _too_old(self, outcome: Outcome, run: OnRecord) -> bool:
         """Whether it is of an earlier run of that name; a closed one ends the command."""

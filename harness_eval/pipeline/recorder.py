@@ -269,7 +269,10 @@ class Recorder:
             return
         try:
             known = self._proposals.known(update)
-            if known is None:
+            crowded = self._proposals.crowded()
+            if known is None and crowded:
+                self.refuse_proposal(update, crowded)
+            elif known is None:
                 updates = self._proposals.hold(
                     update, self._pending_orders(), self._effects.ros_now()
                 )

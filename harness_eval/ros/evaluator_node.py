@@ -119,7 +119,11 @@ class EvaluatorNode(LifecycleNode):
     def _activate(self) -> None:
         assert self._work is not None
         self._active = True
-        self._work.activate()
+        try:
+            self._work.activate()
+        except BaseException:
+            self._deactivate()
+            raise
 
     def _deactivate(self) -> None:
         if self._work is not None:

@@ -74,11 +74,13 @@ class Services:
             self._node.destroy_service(service)
 
     def _get_run(self, request: Any, response: Any) -> Any:
-        try:
-            run = self._reader.run(request.run_id)
-        except LedgerError as error:
-            log.error('%s', error)
-            run = None
+        """Answer what is on record.
+
+        Raises:
+            LedgerError: The ledger cannot be read. No answer is sent then, since "unknown" would
+                be one, and the caller asks again.
+        """
+        run = self._reader.run(request.run_id)
         if run is not None:
             response.known = True
             response.tool = run.tool

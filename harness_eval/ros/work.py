@@ -21,7 +21,7 @@ from harness_eval.calls import JudgeCalls
 from harness_eval.capture import TopicFacts
 from harness_eval.cases import CaseStore
 from harness_eval.config import Config
-from harness_eval.contract import Observation
+from harness_eval.contract import HarnessEvalError, Observation
 from harness_eval.decode import Decoder
 from harness_eval.evaluators import build_evaluator
 from harness_eval.judging import Thresholds
@@ -31,7 +31,7 @@ from harness_eval.ros.diagnostics import Condition, diagnostic_array
 from harness_eval.ros.entrances import Entrances
 from harness_eval.ros.loop import Loop
 from harness_eval.ros.publications import Publications
-from harness_eval.ros.taps import Taps
+from harness_eval.ros.taps import message_class, Taps, UnknownTypeError
 from harness_eval.runs import Outcome
 from harness_eval.stages import Event
 from harness_eval.threads import Threads
@@ -79,6 +79,7 @@ class Work:
         self._threads = Threads('evidence', most=WORKERS)
         self._entrances: Entrances | None = None
         self._decoder = Decoder.from_environment(os.environ)
+        _require_types(config)
         self._judges = _judges(config)
         topics = _topics(config, node.resolve_topic_name)
         self._ledger = Ledger(ledger_url)
@@ -114,7 +115,6 @@ class Work:
 
     def activate(self) -> None:
         """Open the entrances and publish what waits to be published."""
-        self._publications.open()
         self._entrances = Entrances(
             self._node,
             self._group,
@@ -126,6 +126,7 @@ class Work:
             self._active,
             self.note_fault,
         )
+        self._publications.open()
         self._taps.want(frozenset())
         self._loop.post(self._pipeline.publish_pending)
         threading.Thread(target=self._warm_up, name='warm-up', daemon=True).start()
@@ -133,6 +134,7 @@ class Work:
     def deactivate(self) -> None:
         """Close the entrances; runs that wait for frames end in an error, which is published."""
         if self._entrances is None:
+            self._publications.shut()
             return
         self._entrances.stop_listening()
         done = threading.Event()
@@ -257,6 +259,20 @@ def _judges(config: Config) -> dict[str, JudgeCalls]:
         name: JudgeCalls(build_evaluator(name, settings, thresholds), settings, thresholds)
         for name, settings in evaluation.evaluators.items()
     }
+
+
+def _require_types(config: Config) -> None:
+    """Make sure that completions can be heard.
+
+    Raises:
+        HarnessEvalError: A message type of ``completions`` is not installed.
+    """
+    for source in config.completions:
+        if source.action is None:
+            try:
+                message_class(source.type)
+            except UnknownTypeError as error:
+                raise HarnessEvalError(f'completions: {source.topic}: {error}') from error
 
 
 def _topics(config: Config, resolve: Callable[[str], str]) -> dict[str, str]:

@@ -497,3 +497,16 @@ def test_a_run_that_succeeds_only_when_judged_again_changes_no_graph_that_has_mo
     assert world.labels()[-1] == ('pick', 'success')
     assert world.passed() == [(1, 'place', 'harness_eval:on_success:0')]
     assert [reason for _, _, reason in world.refused()] == ['superseded']
+
+
+def test_a_crowded_gate_refuses_what_is_new_and_not_what_it_holds(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr('harness_eval.proposals.MAX_HELD', 1)
+    world.propose('a', 'u')
+    world.propose('a', 'u')
+    assert world.refused() == []
+    world.propose('a', 'v')
+    assert world.refused() == [('a', 'v', 'gate_full')]
+    world.run('a', SUCCESS)
+    assert [name for _, _, name in world.passed()] == ['harness_eval:on_success:0', 'u']

@@ -13,8 +13,10 @@ from fake_cell import cell_yaml, GREY
 import numpy as np
 import pytest
 from rcl_interfaces.srv import DescribeParameters
+from rclpy.parameter import Parameter
 from sensor_msgs.msg import CompressedImage
 
+from harness_eval.ros.evaluator_node import EvaluatorNode
 from harness_eval_msgs.action import Evaluate
 from harness_eval_msgs.msg import RunOutcome, SceneGraphOp, SceneGraphUpdate
 from harness_eval_msgs.msg import Verdict as VerdictMessage
@@ -245,3 +247,26 @@ def test_an_inactive_node_rejects_goals(ros: Any, tmp_path: Path) -> None:
     world.evaluator._active = False
     handle = ros.send_goal(world.evaluate, Evaluate.Goal(run_id='run-1', tool='pick'))
     assert not handle.accepted
+
+
+def test_a_completion_type_that_is_not_installed_is_refused_at_configuration(
+    ros: Any, tmp_path: Path
+) -> None:
+    path = tmp_path / 'evaluation.yaml'
+    path.write_text(
+        cell_yaml(
+            completions='completions:\n  - {topic: done, type: no_msgs/msg/Done, run_id: id, '
+            'tool_name: insert}'
+        )
+    )
+    node = ros.adopt(
+        EvaluatorNode(
+            context=ros.context,
+            parameter_overrides=[
+                Parameter('config', value=str(path)),
+                Parameter('ledger_url', value=f'sqlite:///{tmp_path}/ledger.sqlite3'),
+            ],
+        )
+    )
+    assert node.trigger_configure().name == 'FAILURE'
+    assert 'no_msgs/msg/Done is not installed' in node.configuration_fault
