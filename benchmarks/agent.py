@@ -17,7 +17,7 @@ import rclpy
 from rclpy.context import Context
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
-from rclpy.qos import QoSProfile
+from rclpy.qos import DurabilityPolicy, QoSProfile
 
 from harness_eval_msgs.msg import RunOutcome, SceneGraphUpdate, ToolCompletion, Verdict
 
@@ -26,6 +26,8 @@ APART = 0.25
 PATIENCE = 30.0
 """Seconds until an answer that does not come fails the benchmark."""
 RELIABLE = QoSProfile(depth=1000)
+LATCHED = QoSProfile(depth=1000, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+"""What an agent that may not miss an answer listens with; both sides publish so."""
 LOOK_PERIOD = 0.001
 """Seconds between two looks at the graph."""
 
@@ -70,25 +72,22 @@ class Link:
             SceneGraphUpdate: f'/{namespace}/scene_graph/updates',
         }
         for kind in kinds:
-            node.create_subscription(kind, self._names[kind], self._listener(kind), RELIABLE)
+            node.create_subscription(kind, self._names[kind], self._listener(kind), LATCHED)
         self._kinds = kinds
         self._completions = node.create_publisher(
             ToolCompletion, f'/{namespace}/tool_completions', RELIABLE
         )
-        self._proposals = node.create_publisher(
-            SceneGraphUpdate, f'/{namespace}/scene_graph/proposed', RELIABLE
-        )
+        self._proposed = f'/{namespace}/scene_graph/proposed'
+        self._proposals: Any = None
 
     def wait_until_connected(self) -> None:
         """Wait until the node hears completions and is heard."""
-        deadline = time.monotonic() + PATIENCE
-        while not (
-            self._completions.get_subscription_count()
-            and all(self._node.count_publishers(self._names[kind]) for kind in self._kinds)
-        ):
-            if time.monotonic() > deadline:
-                raise NoAnswerError('the node did not appear in the graph')
-            time.sleep(LOOK_PERIOD)
+        _wait(
+            lambda: (
+                self._completions.get_subscription_count()
+                and all(self._node.count_publishers(self._names[kind]) for kind in self._kinds)
+            )
+        )
 
     def complete(self, run_id: str) -> int:
         """Report that a run ended now; return the monotonic nanoseconds before the report."""
@@ -100,6 +99,11 @@ class Link:
 
     def propose(self, run_id: str) -> None:
         """Propose an update of the scene graph, to be held until the verdict of the run."""
+        if self._proposals is None:
+            self._proposals = self._node.create_publisher(
+                SceneGraphUpdate, self._proposed, RELIABLE
+            )
+            _wait(self._proposals.get_subscription_count)
         self._proposals.publish(SceneGraphUpdate(run_id=run_id, update_id='proposed'))
 
     def hear(self, kind: Any, run_id: str, count: int = 1) -> Heard:
@@ -178,6 +182,19 @@ def agent_on(domain: int) -> Iterator[Agent]:
         yield agent
     finally:
         agent.close()
+
+
+def _wait(holds: Callable[[], Any]) -> None:
+    """Wait for something that the graph of nodes comes to by itself.
+
+    Raises:
+        NoAnswerError: It does not.
+    """
+    deadline = time.monotonic() + PATIENCE
+    while not holds():
+        if time.monotonic() > deadline:
+            raise NoAnswerError('the node did not appear in the graph; it may have ended')
+        time.sleep(LOOK_PERIOD)
 
 
 def check_success(heard: Heard) -> None:

@@ -40,7 +40,7 @@ FULL = Effort(
     overhead_runs=50,
     gate_runs=50,
     memory_runs=5000,
-    memory_settled=1000,
+    memory_settled=1500,
     choice_frames=600,
     choice_views=(2, 4, 6, 8),
 )

@@ -11,19 +11,20 @@ import time
 import rclpy
 from rclpy.executors import ExternalShutdownException
 from rclpy.lifecycle import LifecycleNode
-from rclpy.qos import QoSProfile
+from rclpy.qos import DurabilityPolicy, QoSProfile
 
 from harness_eval_msgs.msg import SceneGraphUpdate, ToolCompletion, Verdict
 
 RELIABLE = QoSProfile(depth=1000)
+LATCHED = QoSProfile(depth=1000, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
 def main() -> None:
     """Answer until interrupted."""
     rclpy.init()
     node = LifecycleNode('harness_eval')
-    verdicts = node.create_publisher(Verdict, '~/verdicts', RELIABLE)
-    updates = node.create_publisher(SceneGraphUpdate, 'scene_graph/updates', RELIABLE)
+    verdicts = node.create_publisher(Verdict, '~/verdicts', LATCHED)
+    updates = node.create_publisher(SceneGraphUpdate, 'scene_graph/updates', LATCHED)
 
     def completed(completion: ToolCompletion) -> None:
         verdict = Verdict(run_id=completion.run_id, status=Verdict.SUCCESS)
