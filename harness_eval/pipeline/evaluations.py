@@ -419,8 +419,9 @@ class Evaluations:
             judge = self._judges[self._config.evaluator_of(active.segment.completion.tool)]
             active.evaluator = judge.evaluator
             if self._advance(active, SegmentState.STARTED):
-                self._recorder.show(active.segment, Stage.STARTED, judge.evaluator)
+                # An answer comes back by the queue, so that it is never shown before this.
                 active.call = judge.call(request, lambda answer: self._post_finish(active, answer))
+                self._recorder.show(active.segment, Stage.STARTED, judge.evaluator)
 
     def _advance(self, active: _Active, state: SegmentState) -> bool:
         segment = dataclasses.replace(active.segment, state=state)

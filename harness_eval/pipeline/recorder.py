@@ -356,8 +356,9 @@ class Recorder:
             if self._backlog:
                 outcomes = self._ledger.unpublished_outcomes()
                 updates = self._ledger.unpublished_updates()
-            told = list(takewhile(self._effects.outcome, outcomes))
+            # Updates first: whoever acts on an outcome should find the graph that it led to.
             passed = list(takewhile(self._effects.update, updates))
+            told = list(takewhile(self._effects.outcome, outcomes))
             self._backlog = len(told) < len(outcomes) or len(passed) < len(updates)
             for record in passed:
                 self.count('updates rejected' if record.state == REJECTED else 'updates released')
