@@ -1,4 +1,4 @@
-"""A real HTTP server on loopback that answers as it is told, faults included, and records requests.
+"""A real HTTP server on loopback that answers as it is told, faults too, and records requests.
 
 :class:`LoopbackServer` knows nothing of what is asked; :func:`completion` and its neighbours make
 the answers of a server of the chat completions API.
