@@ -26,7 +26,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from harness_eval.config.models import EvaluatorSettings
+from harness_eval.config.evaluators import EvaluatorSettings
 from harness_eval.contract import (
     Abstention,
     EvaluationError,
@@ -149,7 +149,7 @@ class JudgeCalls:
         self._started = self._verdicts = self._abstained = self._errors = 0
         self._timed_out = self._late = self._cancelled = 0
         self._isolated = None
-        if settings.isolation == 'process':
+        if settings.isolated:
             from harness_eval.evaluators.isolation import IsolatedJudge
 
             self._isolated = IsolatedJudge(evaluator, thresholds, self._clamp, self._timeout)

@@ -23,7 +23,7 @@ from harness_eval.cases import CaseStore
 from harness_eval.config import Config
 from harness_eval.contract import Observation
 from harness_eval.decode import Decoder
-from harness_eval.evaluators import build_evaluator
+from harness_eval.evaluators import Judges
 from harness_eval.judging import Thresholds
 from harness_eval.ledger import Ledger, LedgerReader, UpdateRecord
 from harness_eval.pipeline import Pipeline
@@ -253,10 +253,7 @@ class Work:
 def _judges(config: Config) -> dict[str, JudgeCalls]:
     evaluation = config.evaluation
     thresholds = Thresholds(evaluation.outcome_threshold, evaluation.failure_threshold)
-    return {
-        name: JudgeCalls(build_evaluator(name, settings, thresholds), settings, thresholds)
-        for name, settings in evaluation.evaluators.items()
-    }
+    return Judges(evaluation.evaluators, thresholds).all()
 
 
 def _topics(config: Config, resolve: Callable[[str], str]) -> dict[str, str]:
