@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 import json
@@ -110,7 +110,12 @@ class ModelEvaluator:
         return self._client.session(deadline)
 
     def question(
-        self, request: EvaluationRequest, further: tuple[Part, ...], task: str
+        self,
+        request: EvaluationRequest,
+        further: tuple[Part, ...],
+        task: str,
+        *,
+        text_needed: bool = True,
     ) -> Question:
         """Make the question of a request, with every picture encoded.
 
@@ -118,6 +123,7 @@ class ModelEvaluator:
             request: What is judged.
             further: Texts that follow the post-condition, as data.
             task: What is to be done.
+            text_needed: Whether there must be a post-condition or something further.
 
         Raises:
             EvaluatorError: ``no_post_condition``, ``too_many_views``, ``unsendable_picture``,
@@ -129,7 +135,7 @@ class ModelEvaluator:
         parts = further
         if condition.text.strip():
             parts = (Part('The post-condition:', condition.text), *further)
-        if not parts:
+        if text_needed and not parts:
             raise EvaluatorError(
                 'no_post_condition',
                 'a model needs a post_condition to judge; checks alone do not tell it what to see',

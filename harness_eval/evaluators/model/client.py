@@ -46,6 +46,9 @@ FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 8.0
 """Seconds between attempts, doubled each time, if the server does not say how long."""
 
+LONGEST_QUIET = 60.0
+"""Seconds for which a server that asks for it is left alone by all judgements, then tried again."""
+
 SHARE_OF_TIMEOUT = 0.95
 """Part of the time-out that attempts may take, so that the error that says what they came to is
 heard before whoever waits gives up."""
@@ -199,7 +202,8 @@ class ChatClient:
         until = self._clock() + pause
         if error.kind == 'rate_limited':
             # All judgements of this evaluator leave the server alone, not only this one.
-            self._quiet_until = max(self._quiet_until, until)
+            quiet = min(until, self._clock() + LONGEST_QUIET)
+            self._quiet_until = max(self._quiet_until, quiet)
         if failed >= self._settings.retries:
             raise error.told(self._ref, session.tally, attempts) from None
         if until >= session.deadline:

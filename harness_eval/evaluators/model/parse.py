@@ -19,7 +19,9 @@ from harness_eval.lines import clean_line
 MAX_ANSWER = 256 * 1024
 """Characters of an answer; a long one has a hundredth of it."""
 
-MAX_OBSERVATIONS = 64
+MAX_OBSERVATIONS = 32
+"""Things seen in one answer; each becomes a line of evidence."""
+
 MAX_TEXT = 10_000
 
 _SHOWN = 80

@@ -28,6 +28,7 @@ from harness_eval.lines import show
 
 CANNOT_TELL = 'cannot_tell'
 POST_CONDITION = 'post_condition'
+REPORT_WORDS = '- report: the values to report, as described with them.\n'
 
 
 class VerdictAnswer(AnswerPart):
@@ -110,9 +111,7 @@ class VerdictForm:
             'reasons': {'type': 'string'},
         }
         if self.outputs:
-            properties['report'] = closed_object(
-                {key: {'type': kind} for key, kind in self.outputs}
-            )
+            properties['report'] = report_schema(self.outputs)
         if self.rubric:
             properties['applies'] = {'type': 'boolean'}
         if self.failure_kinds:
@@ -132,7 +131,7 @@ class VerdictForm:
             '- reasons: what follows from that for the post-condition.',
         ]
         if self.outputs:
-            lines.append('- report: the values that are asked for below.')
+            lines.append(REPORT_WORDS.rstrip())
         if self.rubric:
             lines.append(
                 '- applies: false if the rubric is about something else than what is to be '
@@ -197,10 +196,7 @@ class VerdictForm:
                     f'failure_kind is none of {", ".join(self.failure_kinds)}, {POST_CONDITION}',
                     retryable=True,
                 )
-        if self.outputs:
-            keys = {key for key, _kind in self.outputs}
-            if found.report is None or set(found.report) != keys:
-                raise malformed(f'report: expected exactly the keys {", ".join(sorted(keys))}')
+        check_report(found.report, self.outputs)
 
 
 @lru_cache(maxsize=8)
@@ -235,6 +231,22 @@ def observations_schema(sources: tuple[str, ...]) -> dict[str, Any]:
     source = {'type': 'string', 'enum': list(sources)}
     entry = closed_object({'source': source, 'seen': {'type': 'string'}})
     return {'type': 'array', 'items': entry}
+
+
+def report_schema(outputs: tuple[tuple[str, str], ...]) -> dict[str, Any]:
+    """JSON Schema of a typed report."""
+    return closed_object({key: {'type': kind} for key, kind in outputs})
+
+
+def check_report(report: Mapping[str, Any] | None, outputs: tuple[tuple[str, str], ...]) -> None:
+    """Insist on exactly the keys of a report; their values are looked into by its validator.
+
+    Raises:
+        ModelError: ``malformed_answer``.
+    """
+    keys = [key for key, _kind in outputs]
+    if set(report or {}) != set(keys):
+        raise malformed(f'report: expected exactly the keys {", ".join(keys)}')
 
 
 def closed_object(properties: dict[str, Any]) -> dict[str, Any]:
