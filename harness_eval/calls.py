@@ -19,12 +19,12 @@ child is killed, so neither is normally left hanging.
 
 from __future__ import annotations
 
-import logging
-import threading
-import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+import logging
+import threading
+import time
 
 from harness_eval.config.evaluators import EvaluatorSettings
 from harness_eval.contract import (
@@ -36,8 +36,8 @@ from harness_eval.contract import (
     Verdict,
 )
 from harness_eval.evaluators.faults import as_evaluation_error
-from harness_eval.evaluators.running import Stop, judge_here
-from harness_eval.judging import Thresholds
+from harness_eval.evaluators.running import judge_here, Stop
+from harness_eval.judging import doubted, Thresholds
 from harness_eval.threads import LINGER, Threads
 
 QUARANTINE_AFTER = 4
@@ -136,6 +136,7 @@ class JudgeCalls:
         self._evaluator = evaluator
         self._timeout = settings.timeout
         self._clamp = settings.clamp
+        self._unsure = settings.unsure
         self._thresholds = thresholds
         self._clock = clock
         self._condition = threading.Condition()
@@ -266,10 +267,12 @@ class JudgeCalls:
         """Judge; whatever the judge raises, SystemExit and MemoryError included, is an error."""
         try:
             if self._isolated is not None:
-                return self._isolated.judge(request, call.stop)
-            return judge_here(
-                self._evaluator, request, self._thresholds, clamp=self._clamp, stop=call.stop
-            )
+                verdict = self._isolated.judge(request, call.stop)
+            else:
+                verdict = judge_here(
+                    self._evaluator, request, self._thresholds, clamp=self._clamp, stop=call.stop
+                )
+            return doubted(verdict, self._unsure, self._evaluator.ref)
         except BaseException as error:
             return as_evaluation_error(error, self._evaluator.ref)
 
