@@ -7,12 +7,12 @@ on spawned daemon threads.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import logging
 import os
+from pathlib import Path
 import threading
 import time
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
@@ -29,6 +29,7 @@ from harness_eval.ledger import Ledger, LedgerReader, UpdateRecord
 from harness_eval.pipeline import Pipeline
 from harness_eval.ros.diagnostics import Condition, diagnostic_array
 from harness_eval.ros.entrances import Entrances
+from harness_eval.ros.judge_service import JudgeServices
 from harness_eval.ros.loop import Loop
 from harness_eval.ros.publications import Publications
 from harness_eval.ros.taps import Taps
@@ -79,7 +80,8 @@ class Work:
         self._threads = Threads('evidence', most=WORKERS)
         self._entrances: Entrances | None = None
         self._decoder = Decoder.from_environment(os.environ)
-        self._judges = _judges(config)
+        self._services = JudgeServices(node, group)
+        self._judges = _judges(config, self._services)
         topics = _topics(config, node.resolve_topic_name)
         self._ledger = Ledger(ledger_url)
         try:
@@ -158,6 +160,7 @@ class Work:
         self._taps.close()
         for judge in self._judges.values():
             judge.close()
+        self._services.close()
         self._reader.close()
         self._ledger.close()
         self._publications.close()
@@ -250,10 +253,10 @@ class Work:
         self._publications.picture(outcome, observation)
 
 
-def _judges(config: Config) -> dict[str, JudgeCalls]:
+def _judges(config: Config, services: JudgeServices) -> dict[str, JudgeCalls]:
     evaluation = config.evaluation
     thresholds = Thresholds(evaluation.outcome_threshold, evaluation.failure_threshold)
-    return Judges(evaluation.evaluators, thresholds).all()
+    return Judges(evaluation.evaluators, thresholds, services).all()
 
 
 def _topics(config: Config, resolve: Callable[[str], str]) -> dict[str, str]:

@@ -31,7 +31,7 @@ class Request:
         return json.loads(self.body)
 
 
-Handler = Callable[[socket.socket, Request], None]
+Handler = Callable[[socket.socket, Request], object]
 """Answers a request on its socket; what it does not say stays unsaid until the socket closes."""
 
 
