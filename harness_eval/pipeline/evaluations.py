@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from harness_eval.calls import CallHandle, JudgeCalls
+from harness_eval.calls import JudgeCalls
 from harness_eval.capture import Capture, Captured, Frame, StreamSpec, TopicFacts
 from harness_eval.cases import CaseStore
 from harness_eval.config import Config
@@ -24,6 +24,7 @@ from harness_eval.contract import (
 from harness_eval.decode import Decoder, HeaderFacts
 from harness_eval.pipeline.effects import Guarded, Waiter
 from harness_eval.pipeline.recorder import Recorder
+from harness_eval.reports import Cancellable, Reports
 from harness_eval.requests import Prepared, Requests
 from harness_eval.runs import (
     OPEN_AGAIN,
@@ -78,7 +79,7 @@ class _Active:
     step: EvaluationError | None = None
     step_until: float = 0.0
     following: Callable[[], None] | None = None
-    call: CallHandle | None = None
+    call: Cancellable | None = None
     evaluator: str = ''
     digest: str = ''
     observed: tuple[int, int] = (0, 0)
@@ -119,6 +120,13 @@ class Evaluations:
         self._effects = effects
         self._requests = requests
         self._recorder = recorder
+        self._reports = Reports(
+            {
+                name: tool.report
+                for name, tool in config.evaluation.tools.items()
+                if tool.report is not None
+            }
+        )
         self._active: dict[Key, _Active] = {}
         self._waiters: dict[Key, list[Waiter]] = {}
         self._undecodable: dict[str, str] = {}
@@ -416,11 +424,14 @@ class Evaluations:
             return
         active.step = None
         with self._step(active):
-            judge = self._judges[self._config.evaluator_of(active.segment.completion.tool)]
+            tool = active.segment.completion.tool
+            judge = self._judges[self._config.evaluator_of(tool)]
             active.evaluator = judge.evaluator
             if self._advance(active, SegmentState.STARTED):
                 self._recorder.show(active.segment, Stage.STARTED, judge.evaluator)
-                active.call = judge.call(request, lambda answer: self._post_finish(active, answer))
+                active.call = self._reports.call(
+                    tool, judge, request, lambda answer: self._post_finish(active, answer)
+                )
 
     def _advance(self, active: _Active, state: SegmentState) -> bool:
         segment = dataclasses.replace(active.segment, state=state)
