@@ -23,7 +23,7 @@ import threading
 import time
 from typing import Any
 
-from harness_eval.config.evaluators import ModelSettings
+from harness_eval.config.evaluators import ModelSettings, PriceSettings
 from harness_eval.evaluators.model.bounded import bounded, MAX_BODY, Packed, TooLong
 from harness_eval.evaluators.model.errors import ModelError
 from harness_eval.evaluators.model.http_faults import (
@@ -47,7 +47,7 @@ LONGEST_PAUSE = 8.0
 """Seconds between attempts, doubled each time, if the server does not say how long."""
 
 LONGEST_QUIET = 60.0
-"""Seconds for which a server that asks for it is left alone by all judgements, then tried again."""
+"""Seconds for which a server that asks for it is left alone by all judgements, at most."""
 
 SHARE_OF_TIMEOUT = 0.95
 """Part of the time-out that attempts may take, so that the error that says what they came to is
@@ -76,13 +76,27 @@ class _Dialect:
 
 
 class Session:
-    """The connections and the deadline of one judgement."""
+    """The connections and the deadline of one judgement.
 
-    def __init__(self, chat: Any, deadline: float, key: str) -> None:
+    Args:
+        chat: The SDK's client.
+        deadline: When it has to end, on the steady clock.
+        allowed: Seconds until then.
+        key: The key, to hide it.
+        prices: What tokens cost, if that is known.
+
+    Attributes:
+        tally: What was used so far.
+    """
+
+    def __init__(
+        self, chat: Any, deadline: float, allowed: float, key: str, prices: PriceSettings | None
+    ) -> None:
         self.chat = chat
         self.deadline = deadline
+        self.allowed = allowed
         self.key = key
-        self.tally = Tally()
+        self.tally = Tally(prices=prices)
 
 
 class ChatClient:
@@ -138,9 +152,7 @@ class ChatClient:
             default_headers={'Accept-Encoding': 'identity'},
         )
         async with transport:
-            session = Session(chat, deadline, key)
-            session.tally.prices = self._settings.prices
-            yield session
+            yield Session(chat, deadline, deadline - self._clock(), key, self._settings.prices)
 
     def check(self) -> None:
         """See that a question could be asked; what takes long the first time is done here.
@@ -165,7 +177,7 @@ class ChatClient:
         except (asyncio.TimeoutError, TimeoutError):
             raise ModelError(
                 'judge_timeout',
-                f'no whole answer within {self._settings.timeout:g} s, all attempts together',
+                f'no whole answer within {session.allowed:.3g} s, all attempts together',
                 evaluator=self._ref,
                 retryable=True,
                 tally=session.tally,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from typing import Annotated, Any, TypeVar
+import unicodedata
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
@@ -33,7 +34,8 @@ _REFUSALS = re.compile(
 
 
 def _visible(text: str) -> str:
-    if not clean_line(text):
+    # Neither white space nor control and format characters show anything.
+    if all(unicodedata.category(character)[0] in 'ZC' for character in text):
         raise ValueError('expected a text, found nothing that can be seen')
     return text
 

@@ -9,7 +9,6 @@ from harness_eval.config.evaluators import RubricEvaluatorSettings
 from harness_eval.contract import EvaluationRequest, EvaluatorError, Rubric, Verdict
 from harness_eval.evaluators.context import EvaluatorContext
 from harness_eval.evaluators.model import ModelEvaluator, verdict_form
-from harness_eval.evaluators.model.client import Session
 from harness_eval.evaluators.model.errors import ModelError
 from harness_eval.evaluators.model.prompt import Part, Question
 from harness_eval.evaluators.model.verdict_form import decide, evidence_of, VerdictForm

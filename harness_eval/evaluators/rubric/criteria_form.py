@@ -20,7 +20,6 @@ from harness_eval.evaluators.model.parse import (
     Words,
 )
 from harness_eval.evaluators.model.verdict_form import (
-    check_report,
     closed_object,
     observations_schema,
     report_schema,
@@ -152,7 +151,6 @@ class CriteriaForm:
         answer: Any = validated(part, read_object(text))
         check_sources(answer.observations, self.sources)
         report = getattr(answer, 'report', None)
-        check_report(report, self.outputs)
         judged = [
             Judged(criterion, said.answer, said.reasons)
             for criterion, said in zip(

@@ -1,0 +1,414 @@
+"""Each way in which a server can fail to answer, over a real socket: a typed error, no verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import json
+import time
+from typing import Any
+
+from asked_model import ask, failure, front_request, judge, KEY, serving, success
+from judged_world import make_request, make_state, make_view, noise
+from model_server import (
+    Answer,
+    as_json,
+    closed,
+    completion,
+    completion_body,
+    cut,
+    dripping,
+    http,
+    hung,
+    refused,
+)
+import pytest
+
+from harness_eval.contract import Abstention, Status, Verdict
+from harness_eval.evaluators.model import client, ModelError
+
+GOOD = json.dumps(success())
+BODY = json.dumps(completion_body(GOOD)).encode()
+TOOL_CALL = {'id': 'c', 'type': 'function', 'function': {'name': 'f', 'arguments': GOOD}}
+CUT_CHOICE = {'finish_reason': 'stop', 'index': 0}
+
+
+def without(key: str) -> dict[str, Any]:
+    answer = success()
+    del answer[key]
+    return answer
+
+
+def seen(**changes: Any) -> dict[str, Any]:
+    return success(observations=[{'source': 'front', 'seen': 'A part.', **changes}])
+
+
+def two_keys() -> str:
+    return GOOD[:-1] + ', "status": "failure"}'
+
+
+PAGE = http(b'<!DOCTYPE html><html><body>Sign in</body></html>', content_type='text/html')
+PACKED = http(BODY, headers={'Content-Encoding': 'gzip'})
+ENDLESS = http(b' ' * (client.MAX_BODY + 1))
+
+# (what the server does, kind of the error, whether judging again may help)
+FAULTS: dict[str, tuple[Answer, str, bool]] = {
+    'a refusal in its field': (completion(None, refusal='I will not.'), 'refused', False),
+    'a refusal beside an answer': (completion(GOOD, refusal='I will not.'), 'refused', False),
+    'a refusal in words': (completion("I'm sorry, I can't help with that."), 'refused', False),
+    'a content filter': (
+        completion(GOOD, finish_reason='content_filter'),
+        'content_filtered',
+        False,
+    ),
+    'a content filter that refuses the question': (
+        refused(400, 'filtered', code='content_filter'),
+        'content_filtered',
+        False,
+    ),
+    'an answer cut at its length': (completion(GOOD, finish_reason='length'), 'answer_cut', False),
+    'half an answer cut at its length': (
+        completion(GOOD[:40], finish_reason='length'),
+        'answer_cut',
+        False,
+    ),
+    'no finish_reason': (completion(GOOD, finish_reason=None), 'unfinished_answer', True),
+    'no choices': (as_json({**completion_body(GOOD), 'choices': []}), 'no_choices', True),
+    'choices missing': (as_json({'id': 'x', 'model': 'm'}), 'malformed_response', True),
+    'two choices': (
+        as_json({**completion_body(GOOD), 'choices': 2 * completion_body(GOOD)['choices']}),
+        'malformed_response',
+        True,
+    ),
+    'a choice without a message': (
+        as_json({**completion_body(GOOD), 'choices': [CUT_CHOICE]}),
+        'malformed_response',
+        True,
+    ),
+    'an error with status 200': (
+        as_json({'error': {'message': 'upstream'}}),
+        'malformed_response',
+        True,
+    ),
+    'an empty text': (completion(''), 'empty_answer', True),
+    'white space': (completion(' \n\t '), 'empty_answer', True),
+    'no content': (completion(None), 'empty_answer', True),
+    'the answer in a reasoning field': (
+        completion('', reasoning_content=GOOD),
+        'empty_answer',
+        True,
+    ),
+    'the answer in a reasoning field, prose beside it': (
+        completion('It is done.', reasoning=GOOD),
+        'malformed_answer',
+        True,
+    ),
+    'reasoning before the answer': (
+        completion(f'<think>hm</think>{GOOD}'),
+        'malformed_answer',
+        True,
+    ),
+    'content in parts': (
+        as_json(completion_body([{'type': 'text', 'text': GOOD}])),
+        'malformed_response',
+        True,
+    ),
+    'a fence around the answer': (completion(f'```json\n{GOOD}\n```'), 'malformed_answer', True),
+    'prose before the answer': (completion(f'Here it is: {GOOD}'), 'malformed_answer', True),
+    'prose after the answer': (completion(f'{GOOD}\nDone.'), 'malformed_answer', True),
+    'two objects': (completion(f'{GOOD}\n{GOOD}'), 'malformed_answer', True),
+    'an object in a list': (completion([success()]), 'malformed_answer', True),
+    'an object in a text': (completion(json.dumps(GOOD)), 'malformed_answer', True),
+    'half an object': (completion(GOOD[:-1]), 'malformed_answer', True),
+    'the word true': (completion('true'), 'malformed_answer', True),
+    'the word success': (completion('success'), 'malformed_answer', True),
+    'a key twice': (completion(two_keys()), 'malformed_answer', True),
+    'a key too many': (completion(success(note='x')), 'malformed_answer', True),
+    'a key too many within': (completion(seen(note='x')), 'malformed_answer', True),
+    'no status': (completion(without('status')), 'malformed_answer', True),
+    'no score': (completion(without('score')), 'malformed_answer', True),
+    'no reasons': (completion(without('reasons')), 'malformed_answer', True),
+    'no observations': (completion(without('observations')), 'malformed_answer', True),
+    'an empty list of observations': (
+        completion(success(observations=[])),
+        'malformed_answer',
+        True,
+    ),
+    'reasons that show nothing': (completion(success(reasons='\u200b')), 'malformed_answer', True),
+    'a status in capitals': (completion(success(status='SUCCESS')), 'malformed_answer', True),
+    'an unknown status': (completion(success(status='done')), 'malformed_answer', True),
+    'a status of another type': (completion(success(status=True)), 'malformed_answer', True),
+    'a score in a text': (completion(success(score='0.97')), 'malformed_answer', True),
+    'a score that is true': (completion(success(score=True)), 'malformed_answer', True),
+    'a score of null': (completion(success(score=None)), 'malformed_answer', True),
+    'a score above 1': (completion(success(score=1.01)), 'score_out_of_range', True),
+    'a score below 0': (completion(failure(score=-0.01)), 'score_out_of_range', True),
+    'a score in percent': (completion(success(score=97)), 'score_out_of_range', True),
+    'a score that is not a number': (
+        completion(GOOD.replace('0.97', 'NaN')),
+        'malformed_answer',
+        True,
+    ),
+    'a score beyond all': (completion(GOOD.replace('0.97', '1e999')), 'malformed_answer', True),
+    'process for a tool without segments': (
+        completion(success(status='process', score=0.6)),
+        'process_not_allowed',
+        True,
+    ),
+    'evidence of a view that was not sent': (
+        completion(seen(source='wrist')),
+        'unknown_view',
+        True,
+    ),
+    'a failure kind that was not asked for': (
+        completion(failure(failure_kind='dropped')),
+        'malformed_answer',
+        True,
+    ),
+    'success with the score of a failure': (
+        completion(success(score=0.2)),
+        'contradictory_answer',
+        True,
+    ),
+    'failure with the score of a success': (
+        completion(failure(score=0.95)),
+        'contradictory_answer',
+        True,
+    ),
+    'a tool call': (
+        completion(None, finish_reason='tool_calls', tool_calls=[TOOL_CALL]),
+        'tool_call',
+        False,
+    ),
+    'a tool call that says it stopped': (
+        completion(GOOD, tool_calls=[TOOL_CALL]),
+        'tool_call',
+        False,
+    ),
+    'a function call': (
+        completion(None, function_call={'name': 'f', 'arguments': GOOD}),
+        'tool_call',
+        False,
+    ),
+    'a redirect': (
+        http(b'', status=307, headers={'Location': 'http://127.0.0.1:9/v1/chat/completions'}),
+        'redirected',
+        False,
+    ),
+    '400': (refused(400, 'bad picture'), 'request_refused', False),
+    '401': (refused(401, 'Incorrect API key'), 'unauthorized', False),
+    '403': (refused(403, 'not allowed'), 'unauthorized', False),
+    '404': (refused(404, 'no such model'), 'not_found', False),
+    '408': (refused(408, 'too slow'), 'server_timeout', True),
+    '409': (refused(409, 'locked'), 'conflict', True),
+    '413': (refused(413, 'too large'), 'request_too_large', False),
+    '429': (refused(429, 'slow down'), 'rate_limited', True),
+    '429 for want of money': (
+        refused(429, 'pay', code='insufficient_quota'),
+        'quota_exhausted',
+        False,
+    ),
+    '500': (refused(500, 'oops'), 'server_error', True),
+    '503 with a page': (
+        http(b'<html>busy</html>', status=503, content_type='text/html'),
+        'server_error',
+        True,
+    ),
+    'a connection closed without a word': (closed(), 'connection_lost', True),
+    'a connection cut in the middle': (cut(BODY, after=len(BODY) // 2), 'connection_lost', True),
+    'a page': (PAGE, 'not_an_api', False),
+    'a page that says it is JSON': (http(b'\n<html></html>'), 'not_an_api', False),
+    'no JSON': (http(b'ok', content_type='text/plain'), 'malformed_response', True),
+    'JSON that is no object': (http(b'[]'), 'malformed_response', True),
+    'a key of the response twice': (
+        http(BODY[:-1] + b', "choices": []}'),
+        'malformed_response',
+        True,
+    ),
+    'no UTF-8': (http(b'\xff\xfe{}'), 'malformed_response', True),
+    'nothing': (http(b''), 'malformed_response', True),
+    'a packed response': (PACKED, 'malformed_response', False),
+    'a response without end': (ENDLESS, 'malformed_response', False),
+}
+
+
+@pytest.mark.parametrize('fault', FAULTS)
+def test_a_faulty_answer_is_a_typed_error_that_names_the_evaluator(fault: str) -> None:
+    answer, kind, retryable = FAULTS[fault]
+    with serving(answer) as server, pytest.raises(ModelError) as caught:
+        ask(judge(server.url, retries=0))
+    error = caught.value
+    assert (error.kind, error.retryable) == (kind, retryable)
+    assert error.evaluator == 'model:vlm'
+    assert len(server.requests) == 1
+    assert KEY not in str(error)
+    assert len(error.message) <= 500
+
+
+def test_nobody_listening_is_an_error_that_may_pass() -> None:
+    with serving(hung()) as server:
+        url = server.url
+    with serving(hung()), pytest.raises(ModelError) as caught:
+        ask(judge(url, retries=0))
+    assert (caught.value.kind, caught.value.retryable) == ('unreachable', True)
+
+
+@pytest.mark.parametrize('answer', [hung(), dripping(BODY, every=0.05)], ids=['hung', 'dripping'])
+def test_a_server_that_does_not_finish_is_given_up_at_the_deadline(answer: Answer) -> None:
+    with serving(answer) as server:
+        started = time.monotonic()
+        with pytest.raises(ModelError) as caught:
+            ask(judge(server.url, timeout=0.6))
+    assert (caught.value.kind, caught.value.retryable) == ('judge_timeout', True)
+    assert 0.4 < time.monotonic() - started < 3.0
+
+
+def test_a_body_that_is_not_read_to_its_end_costs_no_wait() -> None:
+    with serving(ENDLESS) as server, pytest.raises(ModelError, match='more than'):
+        ask(judge(server.url))
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize('status', [400, 401, 404, 429, 500])
+def test_a_server_that_repeats_the_key_does_not_get_it_into_an_error(status: int) -> None:
+    answer = refused(status, f'bad key {KEY} was sent')
+    with serving(answer) as server, pytest.raises(ModelError) as caught:
+        ask(judge(server.url, retries=0))
+    assert KEY not in str(caught.value)
+    assert '0123456789' not in str(caught.value)
+
+
+def test_a_server_that_repeats_the_key_does_not_get_it_into_a_verdict() -> None:
+    answer = completion(failure(reasons=f'the key is {KEY}'), model=KEY, request_id=KEY)
+    with serving(answer) as server:
+        verdict = ask(judge(server.url))
+    assert isinstance(verdict, Verdict)
+    assert KEY not in repr(verdict)
+
+
+@pytest.mark.parametrize(
+    ('value', 'words'),
+    [
+        (None, 'not set or is empty'),
+        ('', 'not set or is empty'),
+        ('  \n', 'not set or is empty'),
+        ('two words', 'white space'),
+        ('schlüssel', 'characters that no key has'),
+    ],
+)
+def test_a_key_that_is_none_is_an_error_that_says_so_and_nothing_is_sent(
+    value: str | None, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv('OPENAI_API_KEY', 'sk-of-somebody-else')
+    with serving(completion(success())) as server, monkeypatch.context() as patch:
+        patch.delenv('LOOPBACK_KEY')
+        if value is not None:
+            patch.setenv('LOOPBACK_KEY', value)
+        with pytest.raises(ModelError) as caught:
+            ask(judge(server.url))
+    assert caught.value.kind == 'no_key'
+    assert 'LOOPBACK_KEY' in caught.value.message
+    assert words in caught.value.message
+    assert server.requests == []
+
+
+def test_without_the_sdk_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    import importlib
+
+    real: Callable[..., Any] = importlib.import_module
+
+    def gone(name: str, *rest: Any) -> Any:
+        if name == 'openai':
+            raise ImportError(name)
+        return real(name, *rest)
+
+    with serving(completion(success())) as server, monkeypatch.context() as patch:
+        patch.setattr(client.importlib, 'import_module', gone)
+        with pytest.raises(ModelError, match=r'harness_eval\[model\]') as caught:
+            ask(judge(server.url))
+    assert caught.value.kind == 'missing_library'
+
+
+def test_what_an_unreadable_answer_used_stands_in_its_error() -> None:
+    prices = {'input': 2.0, 'cached_input': 0.5, 'output': 10.0}
+    with serving(completion('no json')) as server, pytest.raises(ModelError) as caught:
+        ask(judge(server.url, prices=prices))
+    assert caught.value.message.endswith(
+        '(812 tokens in (512 cached), 93 out; cost 0.001786; request req-7; '
+        'answered by judge-1-2026)'
+    )
+    assert caught.value.tally.cost == pytest.approx((300 * 2.0 + 512 * 0.5 + 93 * 10.0) / 1e6)
+    assert caught.value.tally.answers[0].request_id == 'req-7'
+
+
+def test_what_was_used_survives_a_very_long_message() -> None:
+    with serving(completion('x' * 5000)) as server, pytest.raises(ModelError) as caught:
+        ask(judge(server.url))
+    assert 'request req-7' in caught.value.message
+
+
+def test_a_model_that_cannot_tell_abstains_and_says_what_it_used() -> None:
+    answer = completion(success(status='cannot_tell', score=0.5, reasons='The arm is in the way.'))
+    with serving(answer) as server, pytest.raises(Abstention) as caught:
+        ask(judge(server.url))
+    assert caught.value.kind == 'no_answer'
+    assert 'The arm is in the way.' in caught.value.message
+    assert 'request req-7' in caught.value.message
+
+
+@pytest.mark.parametrize('answer', [success(score=0.7), failure(score=0.5)])
+def test_a_score_between_the_thresholds_is_unsure_whatever_the_status(
+    answer: dict[str, Any],
+) -> None:
+    with serving(completion(answer)) as server, pytest.raises(Abstention) as caught:
+        ask(judge(server.url))
+    assert caught.value.kind == 'unsure'
+
+
+def test_process_is_an_answer_for_a_segment_tool() -> None:
+    request = make_request(make_view('front', noise(1)), process_allowed=True)
+    answer = completion(success(status='process', score=0.6))
+    with serving(answer) as server:
+        verdict = ask(judge(server.url), request)
+    assert isinstance(verdict, Verdict)
+    assert verdict.status is Status.PROCESS
+    assert verdict.failure_reason == ''
+
+
+def test_a_failure_may_be_called_by_a_kind_of_the_tool() -> None:
+    request = front_request(failure_kinds=('dropped',))
+    with serving(completion(failure(failure_kind='dropped'))) as server:
+        verdict = ask(judge(server.url), request)
+    assert isinstance(verdict, Verdict)
+    assert (verdict.status, verdict.failure_kind) == (Status.FAILURE, 'dropped')
+    assert verdict.failure_reason == 'The part is not in its place.'
+
+
+@pytest.mark.parametrize(
+    ('answer', 'kind'),
+    [
+        (failure(failure_kind='stolen'), 'unknown_failure_kind'),
+        (success(failure_kind='dropped'), 'malformed_answer'),
+        (failure(), 'malformed_answer'),
+    ],
+    ids=['unknown', 'beside success', 'missing'],
+)
+def test_a_failure_kind_out_of_place_is_an_error(answer: dict[str, Any], kind: str) -> None:
+    with serving(completion(answer)) as server, pytest.raises(ModelError) as caught:
+        ask(judge(server.url), front_request(failure_kinds=('dropped',)))
+    assert caught.value.kind == kind
+
+
+def test_a_score_out_of_range_is_cut_if_the_settings_say_so() -> None:
+    with serving(completion(success(score=1.2))) as server:
+        verdict = ask(judge(server.url, clamp=True))
+    assert isinstance(verdict, Verdict)
+    assert verdict.score == 1.0
+    assert any('1.2 was outside [0, 1] and was cut to 1' in line for line in verdict.evidence)
+
+
+def test_a_reading_may_be_what_was_seen() -> None:
+    request = make_request(make_view('front', noise(1)), make_state('gripper', 0.02))
+    with serving(completion(seen(source='gripper'))) as server:
+        verdict = ask(judge(server.url), request)
+    assert isinstance(verdict, Verdict)
+    assert verdict.evidence[0] == 'gripper: A part.'
