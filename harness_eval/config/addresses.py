@@ -8,6 +8,9 @@ from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import AfterValidator, Field
 
+MAX_ADDRESS = 2000
+"""Characters of an address."""
+
 _SECRET = re.compile(
     r'key|token|secret|passw|pwd|credential|auth|signature|sig$|session|code$', re.IGNORECASE
 )
@@ -16,6 +19,8 @@ _SECRET = re.compile(
 
 def _address(text: str) -> str:
     """Check an address; no message repeats the part that may hold a secret."""
+    if len(text) > MAX_ADDRESS:
+        raise ValueError(f'expected an address of at most {MAX_ADDRESS} characters')
     if re.search(r'[\s\x00-\x1f\x7f]', text):
         raise ValueError('expected an address without white space, found some')
     try:
@@ -60,7 +65,7 @@ def _without_query(text: str) -> str:
 
 Url = Annotated[
     str,
-    Field(max_length=2000, json_schema_extra={'pattern': '^https?://[^@\\s]+$'}),
+    Field(json_schema_extra={'pattern': '^https?://[^@\\s]+$'}),
     AfterValidator(_address),
     AfterValidator(_without_secrets),
 ]
@@ -68,11 +73,20 @@ Url = Annotated[
 
 PlainUrl = Annotated[
     str,
-    Field(max_length=2000, json_schema_extra={'pattern': '^https?://[^@?\\s]+$'}),
+    Field(json_schema_extra={'pattern': '^https?://[^@?\\s]+$'}),
     AfterValidator(_address),
     AfterValidator(_without_query),
 ]
 """An HTTP address without credentials and query."""
 
-EnvironmentVariable = Annotated[str, Field(pattern=r'^[A-Za-z_][A-Za-z0-9_]*$', max_length=200)]
-"""Name of an environment variable."""
+EnvironmentVariable = Annotated[str, Field(pattern=r'^[A-Z_][A-Z0-9_]*$', max_length=200)]
+"""Name of an environment variable, in capitals: whoever writes the secret itself is refused."""
+
+
+def check_address(text: str) -> None:
+    """Make sure that a text is an HTTP address without credentials.
+
+    Raises:
+        ValueError: It is not; the message repeats nothing that may be a secret.
+    """
+    _without_secrets(_address(text))

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from harness_eval.config.base import Flag, Integer, Number, Settings, exactly_one
+from harness_eval.config.base import exactly_one, Flag, Integer, Number, Settings
 from harness_eval.config.markers import DICTIONARY_SIZES
 
 CheckKind = Literal['marker', 'color', 'change', 'similar', 'state']

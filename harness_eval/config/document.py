@@ -12,14 +12,14 @@ The subset is meant to be read by a human in one way only:
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+import re
 from typing import Any
 
 from harness_eval.config.errors import ConfigError, Problem
-from harness_eval.config.nodes import MAX_DEPTH, MAX_VALUES, Node, compose
-from harness_eval.config.places import KeyPath, Place, Source, dotted
+from harness_eval.config.nodes import compose, MAX_DEPTH, MAX_VALUES, Node
+from harness_eval.config.places import dotted, KeyPath, Place, Source
 
 _NULL = frozenset({'', '~', 'null', 'Null', 'NULL'})
 _TRUTH = {

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from harness_eval.config.base import Settings
-from harness_eval.config.evaluators import KINDS, EvaluatorSettings
+from harness_eval.config.evaluators import EvaluatorSettings, KINDS
 from harness_eval.config.models import (
     CaptureSettings,
     CompletionSource,
@@ -71,6 +71,17 @@ class Draft:
         settings = self.tools.get(tool)
         chosen = settings.views if settings is not None else None
         return [name for name in self.views if chosen is None or name in chosen]
+
+    def asked(self, evaluator: str) -> list[str]:
+        """Names of an evaluator and of all that it asks, itself or by others."""
+        found = {evaluator: None}
+        todo = [evaluator]
+        while todo:
+            settings = self.evaluators.get(todo.pop())
+            for _, names in settings.named if settings is not None else ():
+                todo += [name for name in names if name not in found]
+                found.update(dict.fromkeys(names))
+        return list(found)
 
     def post_condition(self, tool: str) -> str | None:
         """The sentence of a tool, wherever it is written."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
+import math
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator

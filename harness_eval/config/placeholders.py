@@ -7,9 +7,9 @@ argument holds is never looked into again, so an argument cannot bring a placeho
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 import re
 import unicodedata
-from collections.abc import Mapping
 
 from harness_eval.contract import EvaluationError
 

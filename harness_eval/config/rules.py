@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from harness_eval.config.draft import Draft
 from harness_eval.config.errors import did_you_mean
-from harness_eval.config.models import TOOL_COMPLETION, CompletionSource
+from harness_eval.config.models import CompletionSource, TOOL_COMPLETION
 from harness_eval.config.placeholders import placeholders
 from harness_eval.config.places import KeyPath
 from harness_eval.config.rules_evaluators import evaluator_rules

@@ -6,9 +6,9 @@ schema and is told by :func:`harness_eval.config.loader.load_config`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 import inspect
 import re
-from collections.abc import Iterator
 from typing import Any
 
 from pydantic import BaseModel

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
+import re
 from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Annotated, Any, get_args, get_origin, Union
 
 from pydantic import BaseModel, ValidationError
 
 from harness_eval.config.errors import describe, did_you_mean
-from harness_eval.config.evaluators import KINDS, EvaluatorSettings
+from harness_eval.config.evaluators import EvaluatorSettings, KINDS
 from harness_eval.config.places import KeyPath
 
 EVALUATORS = ('evaluation', 'evaluators')
@@ -24,10 +24,12 @@ _NAME_PATTERN_WORDS = {
     'letter',
     '^(~/|/)?[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*$': 'a ROS 2 name such as '
     'cell/front/image_raw',
-    '^[A-Za-z_][A-Za-z0-9_]*$': 'the name of an environment variable',
     '^[a-z][a-z0-9]*(_[a-z0-9]+)*$': 'a key in snake_case',
     '^[a-z][a-z0-9_]*/msg/[A-Z][A-Za-z0-9]*$': 'a message type such as sensor_msgs/msg/LaserScan',
 }
+
+_SECRET_NAME = '^[A-Z_][A-Z0-9_]*$'
+"""Pattern of the name of an environment variable that holds a secret."""
 
 _EXPECTED = {
     'string_type': 'a text',
@@ -125,6 +127,12 @@ def _message(detail: Any, path: KeyPath, model: type[BaseModel], data: Any) -> s
         return str(context['error'])
     if kind == 'literal_error':
         return _literal_message(value, str(context['expected']))
+    if kind == 'string_pattern_mismatch' and context['pattern'] == _SECRET_NAME:
+        # Not repeated: it may be the secret itself.
+        return (
+            'expected the name of an environment variable in capitals, found '
+            f'{"something else" if value else "nothing"}; the secret itself stands in no file'
+        )
     if kind == 'string_pattern_mismatch':
         words = _NAME_PATTERN_WORDS.get(str(context['pattern']), f'{context["pattern"]}')
         hint = ''

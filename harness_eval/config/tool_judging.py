@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -78,13 +76,6 @@ class RubricSettings(Settings):
                 f'expected at most {MAX_RUBRIC} characters in all criteria, found {size}'
             )
         return self
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 (hex) of what it says, its version included."""
-        said = self.model_dump(mode='json', exclude={'file'})
-        text = json.dumps(said, sort_keys=True, separators=(',', ':'), ensure_ascii=True)
-        return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _rubric(value: Any) -> Any:

@@ -99,7 +99,7 @@ CASES: dict[str, tuple[str, str, int, str, str]] = {
     ),
     'neither post-condition nor checks': (
         '    peg: "The', '    pge: "The', 26, 'evaluation.tools.peg',
-        "found neither; evaluation.post_conditions, did you mean 'pge'?",
+        "found none; evaluation.post_conditions, did you mean 'pge'?",
     ),
     'post-condition in two places': (
         '    peg: "The', '    pick: "Held."\n    peg: "The', 17,
