@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 import dataclasses
 import logging
-from collections.abc import Mapping
 
 from harness_eval.calls import JudgeCalls
 from harness_eval.cases import CaseStore
@@ -12,27 +12,29 @@ from harness_eval.config import Config
 from harness_eval.contract import EvaluationError, LedgerError
 from harness_eval.decode import Decoder
 from harness_eval.ledger import Ledger
+from harness_eval.oracle import OracleCalls
 from harness_eval.pipeline.effects import Effects, Guarded, Waiter
 from harness_eval.pipeline.evaluations import Evaluations
+from harness_eval.pipeline.oracles import Oracles
 from harness_eval.pipeline.recorder import Recorder
 from harness_eval.requests import Requests
 from harness_eval.runs import (
-    CLOSED,
-    OPEN_AGAIN,
-    PENDING,
     Admission,
-    Completion,
-    Outcome,
-    OutcomeKind,
-    Ruling,
-    Run,
-    Segment,
-    SegmentState,
     admit,
+    CLOSED,
+    Completion,
     id_problem,
     internal_error,
+    OPEN_AGAIN,
+    Outcome,
+    OutcomeKind,
+    PENDING,
     printable,
+    Ruling,
+    Run,
     screen,
+    Segment,
+    SegmentState,
 )
 from harness_eval.scene_graph import Update
 
@@ -50,6 +52,7 @@ class Pipeline:
         decoder: Reads messages.
         effects: The world around.
         topics: Names of the topics as resolved, by their names in the configuration.
+        oracles: Who knows the truth about a tool, by tool.
     """
 
     def __init__(
@@ -61,6 +64,7 @@ class Pipeline:
         decoder: Decoder,
         effects: Effects,
         topics: Mapping[str, str] | None = None,
+        oracles: Mapping[str, OracleCalls] | None = None,
     ) -> None:
         self._config = config
         self._cases = cases
@@ -80,6 +84,7 @@ class Pipeline:
             self._effects,
             Requests(config, decoder, topics),
             self._recorder,
+            Oracles(oracles or {}, cases, self._effects, self._recorder.count),
         )
 
     @property

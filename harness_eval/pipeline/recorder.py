@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from itertools import takewhile
+import logging
 
 from harness_eval.config import Config
 from harness_eval.contract import EvaluationError, LedgerError, Verdict
 from harness_eval.gate import Held, RunFacts
-from harness_eval.ledger import REJECTED, Ledger, UpdateRecord
+from harness_eval.ledger import Ledger, REJECTED, UpdateRecord
 from harness_eval.pipeline.effects import Guarded
-from harness_eval.proposals import Proposals, ledger_rejection, unrecorded_rejection
+from harness_eval.proposals import ledger_rejection, Proposals, unrecorded_rejection
 from harness_eval.runs import (
-    INTERNAL_ERROR,
     Completion,
+    INTERNAL_ERROR,
+    internal_error,
     Outcome,
+    outcome_of,
+    printable,
     Run,
     Segment,
     SegmentState,
-    internal_error,
-    outcome_of,
-    printable,
 )
 from harness_eval.scene_graph import Op, Update
 from harness_eval.stages import Event, Stage

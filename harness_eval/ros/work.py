@@ -8,6 +8,7 @@ on spawned daemon threads.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 import logging
 import os
 from pathlib import Path
@@ -26,6 +27,7 @@ from harness_eval.decode import Decoder
 from harness_eval.evaluators import Judges
 from harness_eval.judging import Thresholds
 from harness_eval.ledger import Ledger, LedgerReader, UpdateRecord
+from harness_eval.oracle import build_oracle, OracleCalls
 from harness_eval.pipeline import Pipeline
 from harness_eval.ros.diagnostics import Condition, diagnostic_array
 from harness_eval.ros.entrances import Entrances
@@ -80,11 +82,14 @@ class Work:
         self._threads = Threads('evidence', most=WORKERS)
         self._entrances: Entrances | None = None
         self._decoder = Decoder.from_environment(os.environ)
-        self._services = JudgeServices(node, group)
-        self._judges = _judges(config, self._services)
         topics = _topics(config, node.resolve_topic_name)
-        self._ledger = Ledger(ledger_url)
-        try:
+        self._services = JudgeServices(node, group)
+        with ExitStack() as undo:
+            undo.callback(self._services.close)
+            self._judges = _judges(config, self._services)
+            oracles = _oracles(config)
+            self._ledger = Ledger(ledger_url)
+            undo.callback(self._ledger.close)
             self._reader = LedgerReader(ledger_url)
             self._pipeline = Pipeline(
                 config,
@@ -94,10 +99,9 @@ class Work:
                 self._decoder,
                 self,
                 topics,
+                oracles,
             )
-        except BaseException:
-            self._ledger.close()
-            raise
+            undo.pop_all()
         self._publications = Publications(node, active)
         self._diagnostics = node.create_publisher(DiagnosticArray, '/diagnostics', 10)
         self._taps = Taps(
@@ -257,6 +261,18 @@ def _judges(config: Config, services: JudgeServices) -> dict[str, JudgeCalls]:
     evaluation = config.evaluation
     thresholds = Thresholds(evaluation.outcome_threshold, evaluation.failure_threshold)
     return Judges(evaluation.evaluators, thresholds, services).all()
+
+
+def _oracles(config: Config) -> dict[str, OracleCalls]:
+    return {
+        tool: OracleCalls(
+            build_oracle(settings.oracle),
+            settings.oracle.timeout,
+            decides=settings.oracle.decides,
+        )
+        for tool, settings in config.evaluation.tools.items()
+        if settings.oracle is not None
+    }
 
 
 def _topics(config: Config, resolve: Callable[[str], str]) -> dict[str, str]:
