@@ -21,6 +21,9 @@ from harness_eval.judging import POST_CONDITION
 Ballot = tuple[str, Outcome]
 """Name of a member, and what it said."""
 
+Vote = tuple[str, Verdict]
+"""The same of one that gave a verdict."""
+
 
 class VoteEvaluator:
     """Asks all members at once and gives the status on which enough of them agree.
@@ -85,7 +88,9 @@ class VoteEvaluator:
 
 def decided(answers: Mapping[str, Outcome], to_come: int, needed: int) -> bool:
     """Tell whether exactly one status has enough votes, and no other one can still get them."""
-    votes = sorted((len(names) for names in _votes(list(answers.items())).values()), reverse=True)
+    votes = sorted(
+        (len(agreed) for agreed in _votes(list(answers.items())).values()), reverse=True
+    )
     return votes[0] >= needed > votes[1] + to_come
 
 
@@ -105,11 +110,11 @@ def counted(
         EvaluatorError: ``too_few_votes``: with so few answers none could have had them.
     """
     votes = _votes(ballots)
-    winners = [status for status, names in votes.items() if len(names) >= needed]
+    winners = [status for status, agreed in votes.items() if len(agreed) >= needed]
     lines = [said(name, outcome) for name, outcome in ballots]
     if len(winners) == 1:
         lines += [f'{name}: not waited for' for name in unheard]
-        return _verdict(winners[0], ballots, lines, votes[winners[0]])
+        return _verdict(winners[0], votes[winners[0]], ballots, lines)
     failed = [
         (name, outcome)
         for name, outcome in ballots
@@ -124,7 +129,7 @@ def counted(
             evaluator=evaluator,
             retryable=any(getattr(outcome, 'retryable', False) for _, outcome in failed),
         )
-    found = ', '.join(f'{len(names)} for {status.value}' for status, names in votes.items())
+    found = ', '.join(f'{len(agreed)} for {status.value}' for status, agreed in votes.items())
     raise Abstention(
         'no_majority',
         f'{needed} votes for one status alone are needed, found {found}; {"; ".join(lines)}',
@@ -132,45 +137,41 @@ def counted(
     )
 
 
-def _votes(ballots: Sequence[Ballot]) -> dict[Status, list[Verdict]]:
-    votes: dict[Status, list[Verdict]] = {status: [] for status in Status}
-    for _, outcome in ballots:
+def _votes(ballots: Sequence[Ballot]) -> dict[Status, list[Vote]]:
+    votes: dict[Status, list[Vote]] = {status: [] for status in Status}
+    for name, outcome in ballots:
         if isinstance(outcome, Verdict):
-            votes[outcome.status].append(outcome)
+            votes[outcome.status].append((name, outcome))
     return votes
 
 
 def _verdict(
-    status: Status, ballots: Sequence[Ballot], lines: Sequence[str], agreeing: Sequence[Verdict]
+    status: Status, agreed: Sequence[Vote], ballots: Sequence[Ballot], lines: Sequence[str]
 ) -> Verdict:
-    agreed = [
-        (name, outcome)
-        for name, outcome in ballots
-        if isinstance(outcome, Verdict) and outcome.status is status
-    ]
-    scores = [verdict.score for verdict in agreeing if verdict.score is not None]
+    scores = [verdict.score for _, verdict in agreed if verdict.score is not None]
     more = [
         line
         for name, outcome in ballots
         if isinstance(outcome, Verdict)
         for line in details(name, outcome)
     ]
-    failed = status is Status.FAILURE
+    reasons = kind = ''
+    if status is Status.FAILURE:
+        reasons = '; '.join(f'{name}: {verdict.failure_reason}' for name, verdict in agreed)
+        kind = _kind(agreed)
     return Verdict(
         status,
         evidence=(*lines, *more),
-        failure_reason='; '.join(f'{name}: {one.failure_reason}' for name, one in agreed)
-        if failed
-        else '',
-        failure_kind=_kind(agreeing) if failed else '',
+        failure_reason=reasons,
+        failure_kind=kind,
         score=min(1.0, fsum(scores) / len(scores)) if scores else None,
-        report=next((one.report for one in agreeing if one.report is not None), None),
-        route=', '.join(route(name, one) for name, one in agreed),
+        report=next((one.report for _, one in agreed if one.report is not None), None),
+        route=', '.join(route(name, verdict) for name, verdict in agreed),
         cost=cost(outcome for _, outcome in ballots),
     )
 
 
-def _kind(agreeing: Sequence[Verdict]) -> str:
+def _kind(agreed: Sequence[Vote]) -> str:
     """The kind of failure that all name who name one."""
-    kinds = {verdict.failure_kind for verdict in agreeing} - {POST_CONDITION}
+    kinds = {verdict.failure_kind for _, verdict in agreed} - {POST_CONDITION}
     return kinds.pop() if len(kinds) == 1 else POST_CONDITION

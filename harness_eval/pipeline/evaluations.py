@@ -26,7 +26,7 @@ from harness_eval.oracle import decided_by, OracleAnswer
 from harness_eval.pipeline.effects import Guarded, Waiter
 from harness_eval.pipeline.oracles import Oracles, Question
 from harness_eval.pipeline.recorder import Recorder
-from harness_eval.reports import Cancellable, Reports
+from harness_eval.reported_calls import Cancellable, ReportedCalls
 from harness_eval.requests import Prepared, Requests
 from harness_eval.runs import (
     Completion,
@@ -126,7 +126,7 @@ class Evaluations:
         self._effects = effects
         self._requests = requests
         self._recorder = recorder
-        self._reports = Reports(
+        self._reports = ReportedCalls(
             {
                 name: tool.report
                 for name, tool in config.evaluation.tools.items()
