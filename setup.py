@@ -61,6 +61,8 @@ setup(
     extras_require={
         'opencv': ['opencv-python-headless>=4.6'],
         'demo': ['mujoco>=3.2'],
+        'endpoint': ['httpx2>=2.12'],
+        'model': ['httpx2>=2.12', 'openai>=3.0,<4'],
         'test': ['hypothesis>=6.90', 'pytest>=7.4', 'pytest-timeout>=2.2', 'pytest-xdist>=3.5'],
         'dev': [
             'flake8>=6.0',
