@@ -136,8 +136,8 @@ class ModelSettings(EvaluatorSettings):
     Attributes:
         model: Name of the model, as the server calls it.
         base_url: Address of the server up to ``/v1``; without user, password or query.
-        api_key_env: Name of the environment variable that holds the key; one that is empty is
-            an error.
+        api_key_env: Name (in capitals) of the environment variable that holds the key; an empty
+            one is an error.
         max_views: Most views that are sent; a tool that needs more is refused.
         detail: How closely the model looks at a picture: ``auto``, ``low`` or ``high``.
         max_image_bytes: Most bytes of one encoded picture.
@@ -202,8 +202,8 @@ class EndpointSettings(EvaluatorSettings):
 
     Attributes:
         url: Address that the question is posted to; without user, password or secrets.
-        token_env: Name of the environment variable that holds a bearer token; default: none is
-            sent.
+        token_env: Name (in capitals) of the environment variable that holds a bearer token;
+            default: none is sent.
         ca_file: Certificates that the server's is verified by, a path relative to the file that
             names it, or ``package://package/path``; default: those of the system.
     """

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
+import pytest
 
 from harness_eval.config.checks import Check
 from harness_eval.config.effects import EffectSettings

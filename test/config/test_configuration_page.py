@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
+import re
 from typing import Any
 
 from harness_eval.config import json_schema

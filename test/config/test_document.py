@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 import math
+from pathlib import Path
 import time
 import tracemalloc
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
-import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+import pytest
+import yaml
 
 from harness_eval.config.document import Document, read_document
 from harness_eval.config.errors import ConfigError, Problem
 from harness_eval.config.nodes import MAX_DEPTH
-from harness_eval.config.places import Source, dotted
+from harness_eval.config.places import dotted, Source
 
 SOURCE = Source('cell.yaml', Path())
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
+import sys
 
 import pytest
 
-from harness_eval.config import Config, ConfigError, Problem, load_config
+from harness_eval.config import Config, ConfigError, load_config, Problem
 
 MAIN = """\
 include: [tools.yaml]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import unicodedata
 
-import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+import pytest
 
 from harness_eval.config import fill_placeholders
 from harness_eval.config.placeholders import MAX_ARGUMENT_LENGTH, placeholders

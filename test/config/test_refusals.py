@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness_eval.config import ConfigError, Problem, load_config
+from harness_eval.config import ConfigError, load_config, Problem
 
 GOOD = """\
 evaluation:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterator
+import json
 from pathlib import Path
+import re
 from typing import Any
 
 import pytest
