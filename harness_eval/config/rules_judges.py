@@ -9,6 +9,7 @@ from harness_eval.config.draft import Draft
 from harness_eval.config.evaluators import (
     CascadeSettings,
     ChecksSettings,
+    EndpointSettings,
     ModelSettings,
     RubricEvaluatorSettings,
     ServiceSettings,
@@ -19,6 +20,9 @@ from harness_eval.config.places import KeyPath
 from harness_eval.config.rules_evaluators import plugin_ref
 from harness_eval.config.shape import Finding
 from harness_eval.config.tool_judging import OracleSettings
+
+ASKED_FROM_OUTSIDE = (EndpointSettings, ServiceSettings)
+"""Kinds that are sent the post-condition and the checks, and nothing else to judge by."""
 
 NO_REPORT = (ChecksSettings, ServiceSettings)
 """Kinds whose answer has no place for a report."""
@@ -65,6 +69,13 @@ def judge_rules(
             yield (
                 listed_at(name, draft),
                 f'expected a rubric for the tool {name!r}, {since}, found none',
+            )
+        asks_nothing = draft.post_condition(name) is None and not settings.checks
+        if isinstance(evaluator, ASKED_FROM_OUTSIDE) and asks_nothing:
+            yield (
+                listed_at(name, draft),
+                f'expected a post_condition or checks for the tool {name!r}, {since}, which is '
+                'sent no rubric, found neither',
             )
         if isinstance(evaluator, ModelSettings):
             alone = judge not in by_rubric or judge in direct

@@ -193,6 +193,9 @@ CASES: dict[str, tuple[str, str, int, str, str]] = {
         GOOD[GOOD.index('      rubric:\n'):GOOD.index('capture:')],
         '      post_condition: "It stands."\n', 31, '.tools.place',
         "expected a rubric for the tool 'place', since its evaluator 'grader' is of the kind"),
+    'a rubric for a service, which is sent none': (
+        'evaluator: grader', 'evaluator: node', 31, '.tools.place',
+        'which is sent no rubric, found neither'),
     'rubric of nothing': (
         GOOD[GOOD.index('      rubric:\n'):GOOD.index('capture:')], '      rubric: "  "\n', 34,
         '.tools.place.rubric', 'nothing but white space'),
