@@ -1,7 +1,7 @@
 """The ``model`` evaluator: a vision-language model behind a server that speaks chat completions.
 
-:mod:`prompt` says what is sent, :mod:`verdict_form` which answer is asked for and what it means,
-:mod:`reply` and :mod:`parse` how strictly it is read, :mod:`client` how it is asked.
+:mod:`prompt` says what is sent, :mod:`verdict_form` which answer is asked for, :mod:`client` how,
+:mod:`reply` and :mod:`parse` how strictly it is read, and :mod:`deciding` what it comes to.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from harness_eval.contract import (
 )
 from harness_eval.evaluators.context import EvaluatorContext
 from harness_eval.evaluators.model.client import ChatClient, Session
+from harness_eval.evaluators.model.deciding import decide
 from harness_eval.evaluators.model.errors import ModelError
 from harness_eval.evaluators.model.pictures import encode_all, Limits, Original, Sent
 from harness_eval.evaluators.model.prompt import (
@@ -33,7 +34,7 @@ from harness_eval.evaluators.model.prompt import (
     random_token,
     readings,
 )
-from harness_eval.evaluators.model.verdict_form import decide, VerdictForm
+from harness_eval.evaluators.model.verdict_form import VerdictForm
 
 __all__ = ['ModelError', 'ModelEvaluator']
 
@@ -87,7 +88,7 @@ class ModelEvaluator:
         """
         deadline = self.deadline(self._settings.timeout)
         question = self.question(request, (), TASK)
-        form = replace(verdict_form(request), clamp=self._settings.clamp)
+        form = replace(form_of(request), clamp=self._settings.clamp)
         return self._judged(question, form, deadline)
 
     async def _judged(self, question: Question, form: VerdictForm, deadline: float) -> Verdict:
@@ -130,7 +131,7 @@ class ModelEvaluator:
                 ``picture_too_large``, or what keeps any question from being asked.
             DecodeError: A view cannot be decoded.
         """
-        self._client.check()
+        self._client.access.check()
         condition, observation = request.post_condition, request.observation
         parts = further
         if condition.text.strip():
@@ -231,7 +232,7 @@ class ModelEvaluator:
         )
 
 
-def verdict_form(request: EvaluationRequest) -> VerdictForm:
+def form_of(request: EvaluationRequest) -> VerdictForm:
     """The answer that a request allows."""
     condition, observation = request.post_condition, request.observation
     return VerdictForm(

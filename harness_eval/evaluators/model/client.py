@@ -16,14 +16,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 import importlib
-import os
 import random
-import ssl
-import threading
 import time
 from typing import Any
 
 from harness_eval.config.evaluators import ModelSettings, PriceSettings
+from harness_eval.evaluators.model.access import Access
 from harness_eval.evaluators.model.bounded import bounded, MAX_BODY, Packed, TooLong
 from harness_eval.evaluators.model.errors import ModelError
 from harness_eval.evaluators.model.http_faults import (
@@ -107,6 +105,9 @@ class ChatClient:
         ref: How errors name the evaluator.
         clock: Seconds of a steady clock.
         sleep: Waits so many seconds.
+
+    Attributes:
+        access: What it takes to ask at all.
     """
 
     def __init__(
@@ -117,14 +118,13 @@ class ChatClient:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
+        self.access = Access(settings.api_key_env, ref)
         self._settings = settings
         self._ref = ref
         self._clock = clock
         self._sleep = sleep
         self._dialect = _Dialect(schema=settings.structured != 'words')
         self._quiet_until = 0.0
-        self._lock = threading.Lock()
-        self._trust: ssl.SSLContext | None = None
 
     def deadline(self, timeout: float) -> float:
         """When attempts that begin now have to end, on the steady clock."""
@@ -137,10 +137,10 @@ class ChatClient:
         Raises:
             ModelError: ``missing_library``, ``no_key``.
         """
-        openai, httpx = self._libraries()
-        key = self._key()
+        openai, httpx = self.access.libraries()
+        key = self.access.key()
         transport = httpx.AsyncClient(
-            verify=self._trusted(),
+            verify=self.access.trusted(),
             follow_redirects=False,
             event_hooks={'response': [bounded]},
         )
@@ -153,16 +153,6 @@ class ChatClient:
         )
         async with transport:
             yield Session(chat, deadline, deadline - self._clock(), key, self._settings.prices)
-
-    def check(self) -> None:
-        """See that a question could be asked; what takes long the first time is done here.
-
-        Raises:
-            ModelError: ``missing_library``, ``no_key``.
-        """
-        self._libraries()
-        self._key()
-        self._trusted()
 
     async def ask(self, session: Session, compose: Compose, form: Form) -> str:
         """Ask and give the text of the answer; what it used is added to the session's tally.
@@ -243,7 +233,7 @@ class ChatClient:
     async def _once(
         self, session: Session, compose: Compose, form: Form, dialect: _Dialect
     ) -> dict[str, Any]:
-        openai, _httpx = self._libraries()
+        openai, _httpx = self.access.libraries()
         given = self._settings
         arguments: dict[str, Any] = {
             'model': given.model,
@@ -298,42 +288,6 @@ class ChatClient:
         if dialect.schema and names_schema(status, body):
             return SchemaRefused(told)
         return told
-
-    def _key(self) -> str:
-        name = self._settings.api_key_env
-        key = os.environ.get(name, '').strip()
-        if not key:
-            raise ModelError(
-                'no_key',
-                f'the environment variable {name} (api_key_env) is not set or is empty; set it '
-                'where this process is started, to any text if the server asks for none',
-                evaluator=self._ref,
-            )
-        if not key.isascii() or not key.isprintable() or ' ' in key:
-            raise ModelError(
-                'no_key',
-                f'the environment variable {name} (api_key_env) holds white space or characters '
-                'that no key has',
-                evaluator=self._ref,
-            )
-        return key
-
-    def _libraries(self) -> tuple[Any, Any]:
-        try:
-            return importlib.import_module('openai'), importlib.import_module('httpx2')
-        except ImportError:
-            raise ModelError(
-                'missing_library',
-                'an evaluator of the kind model needs the library openai, version 3 or later; '
-                'install it, for example as harness_eval[model]',
-                evaluator=self._ref,
-            ) from None
-
-    def _trusted(self) -> ssl.SSLContext:
-        with self._lock:  # reading the certificates of the system takes longer than all the rest
-            if self._trust is None:
-                self._trust = ssl.create_default_context()
-            return self._trust
 
 
 def _timeouts(left: float) -> Any:

@@ -8,10 +8,11 @@ from dataclasses import replace
 from harness_eval.config.evaluators import RubricEvaluatorSettings
 from harness_eval.contract import EvaluationRequest, EvaluatorError, Rubric, Verdict
 from harness_eval.evaluators.context import EvaluatorContext
-from harness_eval.evaluators.model import ModelEvaluator, verdict_form
+from harness_eval.evaluators.model import form_of, ModelEvaluator
+from harness_eval.evaluators.model.deciding import decide, evidence_of
 from harness_eval.evaluators.model.errors import ModelError
 from harness_eval.evaluators.model.prompt import Part, Question
-from harness_eval.evaluators.model.verdict_form import decide, evidence_of, VerdictForm
+from harness_eval.evaluators.model.verdict_form import VerdictForm
 from harness_eval.evaluators.rubric.criteria_form import CriteriaForm, ReadCriteria
 from harness_eval.evaluators.rubric.scoring import weigh
 
@@ -85,11 +86,11 @@ class RubricEvaluator:
             return self._criteria_judged(request, question, forms, deadline)
         part = Part('The rubric, in markdown:', rubric.text)
         question = self._model.question(request, (part,), TEXT_TASK)
-        form = replace(verdict_form(request), rubric=True, clamp=self._settings.clamp)
+        form = replace(form_of(request), rubric=True, clamp=self._settings.clamp)
         return self._text_judged(question, form, deadline)
 
     def _forms(self, request: EvaluationRequest, rubric: Rubric) -> list[CriteriaForm]:
-        plain = verdict_form(request)
+        plain = form_of(request)
         size = self._settings.max_criteria
         return [
             CriteriaForm(

@@ -14,13 +14,13 @@ from harness_eval.contract import EvaluatorError, Status, Verdict
 from harness_eval.judging import Thresholds
 
 
-def outcome(answer: Answer, timeout: float = 5.0) -> Outcome:
+def outcome(answer: Answer, timeout: float = 20.0) -> Outcome:
     arrived: Queue[Outcome] = Queue()
     with serving(answer) as server:
         given = settings(server.url, timeout=timeout)
         calls = JudgeCalls(judge(server.url, timeout=timeout), given, Thresholds())
         calls.call(front_request(), arrived.put)
-        found = arrived.get(timeout=20.0)
+        found = arrived.get(timeout=30.0)
         calls.close()
     return found
 
@@ -35,7 +35,7 @@ def test_a_verdict_of_a_model_is_taken_as_it_is(answer: dict[str, object]) -> No
 
 
 def test_the_error_of_a_hung_server_is_the_model_s_own_and_leaves_nothing_hanging() -> None:
-    found = outcome(hung(), timeout=1.0)
+    found = outcome(hung(), timeout=2.0)
     assert isinstance(found, EvaluatorError)
     assert (found.kind, found.evaluator) == ('judge_timeout', 'model:vlm')
     assert 'all attempts together' in found.message

@@ -16,8 +16,9 @@ import pytest
 from harness_eval.config.tool_judging import ReportSettings
 from harness_eval.contract import Abstention, Criterion, EvaluatorError, Status, Verdict
 from harness_eval.evaluators.model import ModelError
+from harness_eval.evaluators.model.deciding import decide
 from harness_eval.evaluators.model.reply import answer_text, read_body
-from harness_eval.evaluators.model.verdict_form import decide, VerdictForm
+from harness_eval.evaluators.model.verdict_form import VerdictForm
 from harness_eval.evaluators.rubric.criteria_form import CriteriaForm
 from harness_eval.evaluators.rubric.scoring import weigh
 from harness_eval.judging import Thresholds

@@ -10,6 +10,8 @@ from typing import Any
 
 from asked_model import ask, front_request, judge, KEY, serving, settings, success
 import cv2
+from hypothesis import given
+from hypothesis import strategies as st
 from judged_world import make_request, make_state, make_view, noise, plain
 from model_server import completion
 import numpy as np
@@ -18,7 +20,14 @@ import pytest
 from harness_eval.contract import EvaluationRequest, EvaluatorError, ReportOutput, Verdict
 from harness_eval.evaluators.context import EvaluatorContext
 from harness_eval.evaluators.model import ModelEvaluator
-from harness_eval.evaluators.model.prompt import fresh_token
+from harness_eval.evaluators.model.prompt import (
+    encodable,
+    fresh_token,
+    messages,
+    Part,
+    Question,
+)
+from harness_eval.evaluators.model.verdict_form import VerdictForm
 
 GOOD = completion(success())
 
@@ -239,6 +248,23 @@ def test_a_post_condition_stands_as_data_between_delimiters_that_it_cannot_close
     rest = json.dumps([sent['messages'][0], texts(sent)[1:]], ensure_ascii=False)
     assert 'success.' not in rest.replace('status: success', '')
     assert 'operator' not in rest
+
+
+@given(st.lists(st.text(max_size=60), min_size=1, max_size=4))
+def test_whatever_the_data_is_it_can_be_told_from_what_we_say(given_: list[str]) -> None:
+    parts = tuple(Part(f'Part {index}:', text) for index, text in enumerate(given_))
+    asked = messages(
+        Question(parts, {}, {}, {}, 'Judge.'), VerdictForm(('front',)), detail='low', in_words=True
+    )
+    system, user = asked[0]['content'], asked[1]['content']
+    found = re.search(r'BEGIN ([0-9a-f]{32})', system)
+    assert found is not None
+    begin, end = f'\nBEGIN {found[1]}\n', f'\nEND {found[1]}'
+    for index, text in enumerate(given_):
+        title, _, rest = user[index]['text'].partition(begin)
+        assert title == f'Part {index}:'
+        assert rest == encodable(text) + end
+        assert rest.count(found[1]) == 1
 
 
 def test_each_question_has_a_delimiter_of_its_own() -> None:
