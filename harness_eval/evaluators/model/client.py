@@ -85,6 +85,7 @@ class Session:
 
     Attributes:
         tally: What was used so far.
+        before: What the last attempt came to, for the error of one that does not end.
     """
 
     def __init__(
@@ -95,6 +96,7 @@ class Session:
         self.allowed = allowed
         self.key = key
         self.tally = Tally(prices=prices)
+        self.before = ''
 
 
 class ChatClient:
@@ -167,7 +169,8 @@ class ChatClient:
         except (asyncio.TimeoutError, TimeoutError):
             raise ModelError(
                 'judge_timeout',
-                f'no whole answer within {session.allowed:.3g} s, all attempts together',
+                f'no whole answer within {session.allowed:.3g} s, all attempts together'
+                f'{session.before}',
                 evaluator=self._ref,
                 retryable=True,
                 tally=session.tally,
@@ -195,6 +198,7 @@ class ChatClient:
 
     async def _pause(self, session: Session, error: ModelError, failed: int) -> None:
         """Wait before the next attempt, or raise the error for good."""
+        session.before = f'; the attempt before: {error.plain}'
         attempts = f' (attempt {failed + 1} of {self._settings.retries + 1})'
         if error.kind not in _IN_PASSING:
             raise error.told(self._ref, session.tally) from None

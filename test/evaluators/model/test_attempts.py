@@ -111,13 +111,15 @@ def test_after_a_429_all_judgements_of_the_evaluator_leave_the_server_alone() ->
 
 
 def test_the_deadline_spans_all_attempts() -> None:
-    slow = refused(500, 'oops', headers={'Retry-After': '0.5'})
+    slow = refused(500, 'oops', headers={'Retry-After': '1.0'})
     with serving(slow) as server:
         started = time.monotonic()
         with pytest.raises(ModelError) as caught:
-            ask(judge(server.url, timeout=2.0, retries=10))
-    assert time.monotonic() - started < 5.0  # all eleven attempts would take longer
-    assert caught.value.kind == 'server_error'
+            ask(judge(server.url, timeout=4.0, retries=10))
+    assert time.monotonic() - started < 9.0  # all eleven attempts would take longer
+    # On a busy machine the deadline may come within an attempt, and not between two of them.
+    assert caught.value.kind in ('server_error', 'judge_timeout')
+    assert 'oops' in caught.value.message
     assert 1 < len(server.requests) <= 4
 
 
@@ -125,9 +127,12 @@ def test_a_retry_that_hangs_ends_at_the_same_deadline() -> None:
     with serving(refused(500, 'oops'), hung()) as server:
         started = time.monotonic()
         with pytest.raises(ModelError) as caught:
-            ask(judge(server.url, timeout=0.8))
+            ask(judge(server.url, timeout=3.0))
     assert caught.value.kind == 'judge_timeout'
-    assert 0.6 < time.monotonic() - started < 8.0
+    assert caught.value.message.endswith(
+        'the attempt before: HTTP 500: the server failed; it says: oops'
+    )
+    assert 2.5 < time.monotonic() - started < 8.0
 
 
 def test_a_judgement_that_is_cancelled_lets_go_of_its_connection() -> None:
