@@ -23,6 +23,7 @@ from harness_eval.contract import (
     EvaluationRequest,
     EvaluatorError,
     Image,
+    Rubric,
     State,
     Status,
     Verdict,
@@ -103,11 +104,41 @@ class StateSent(_Sent):
     frame_id: str
 
 
+class CriterionSent(_Sent):
+    """One criterion of a rubric."""
+
+    name: str
+    text: str = Field(description='What must be true for it to be met.')
+    weight: float = Field(description='Share of the score, above 0.')
+    must: bool = Field(description='Whether it failing means failure, whatever the score.')
+
+
+class RubricSent(_Sent):
+    """What the work is judged by: a text, or criteria."""
+
+    text: str
+    criteria: list[CriterionSent]
+    version: str
+
+
+class OutputSent(_Sent):
+    """One output of the report that is expected in the answer."""
+
+    key: str
+    title: str = Field(description='What it means.')
+    type: str = Field(description='string, integer, number or boolean.')
+    one_of: list[str] = Field(description='The texts expected of a string; empty: any.')
+
+
 class TaskSent(_Sent):
     """What must hold, and what may be answered."""
 
     prompt: str = Field(description='The post-condition; empty if the tool has only checks.')
     reference: dict[str, PictureSent] = Field(description='Reference pictures by name.')
+    rubric: RubricSent | None = Field(description="The tool's rubric, if it has one.")
+    report: list[OutputSent] = Field(
+        description='What the report of a full answer is to hold; empty: no report.'
+    )
     checks: list[dict[str, Any]] = Field(description="The tool's checks as they are configured.")
     failure_kinds: list[str] = Field(
         description='What failure_kind may be besides post_condition and stalled.'
@@ -209,6 +240,11 @@ def question_bytes(request: EvaluationRequest, ref: str) -> bytes:
                     name: _picture(picture, f'reference {name!r}')
                     for name, picture in asked.references.items()
                 },
+                rubric=None if asked.rubric is None else _rubric(asked.rubric),
+                report=[
+                    OutputSent(key=o.key, title=o.title, type=o.type, one_of=list(o.one_of))
+                    for o in asked.report
+                ],
                 checks=[_plain_check(check) for check in asked.checks],
                 failure_kinds=list(asked.failure_kinds),
                 process_allowed=asked.process_allowed,
@@ -337,6 +373,17 @@ def _state(state: State) -> StateSent:
         age=state.age,
         stamp_source=state.stamp_source,
         frame_id=state.frame_id,
+    )
+
+
+def _rubric(rubric: Rubric) -> RubricSent:
+    return RubricSent(
+        text=rubric.text,
+        criteria=[
+            CriterionSent(name=one.name, text=one.text, weight=one.weight, must=one.must)
+            for one in rubric.criteria
+        ],
+        version=rubric.version,
     )
 
 

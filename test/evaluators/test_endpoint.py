@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import inspect
 import json
 from pathlib import Path
@@ -24,10 +25,13 @@ from harness_eval.config.evaluators import EndpointSettings
 from harness_eval.contract import (
     Abstention,
     CameraInfo,
+    Criterion,
     DecodeError,
     EvaluationError,
     EvaluationRequest,
     EvaluatorError,
+    ReportOutput,
+    Rubric,
     Status,
     Verdict,
 )
@@ -117,6 +121,8 @@ def test_the_question_is_all_that_an_evaluator_is_given_and_nothing_else() -> No
         'task': {
             'prompt': 'The part is in its place.',
             'reference': {},
+            'rubric': None,
+            'report': [],
             'failure_kinds': ['dropped'],
             'process_allowed': True,
         },
@@ -153,6 +159,27 @@ def test_the_question_is_all_that_an_evaluator_is_given_and_nothing_else() -> No
     assert sent.headers['content-type'] == 'application/json'
     assert sent.headers['accept-encoding'] == 'identity'
     assert 'authorization' not in sent.headers
+
+
+def test_rubric_and_report_of_the_tool_are_sent() -> None:
+    request = make_request()
+    rubric = Rubric(criteria=(Criterion('held', 'It is held.', 2.0, must=True),), version='3')
+    asked = dataclasses.replace(
+        request.post_condition,
+        rubric=rubric,
+        report=(ReportOutput('color', 'Its colour', 'string', ('red', 'blue')),),
+    )
+    with serving(saying(GOOD)) as world:
+        ask(world, dataclasses.replace(request, post_condition=asked))
+    task = world.requests[0].json['task']
+    assert task['rubric'] == {
+        'text': '',
+        'criteria': [{'name': 'held', 'text': 'It is held.', 'weight': 2.0, 'must': True}],
+        'version': '3',
+    }
+    assert task['report'] == [
+        {'key': 'color', 'title': 'Its colour', 'type': 'string', 'one_of': ['red', 'blue']}
+    ]
 
 
 def test_depth_in_metres_travels_as_millimetres_of_16_bits() -> None:
