@@ -143,7 +143,8 @@ class ServiceEvaluator:
     Args:
         name: What the configuration calls it.
         settings: Name of the service, time-out, ``clamp``.
-        context: Its ``ros_service`` gives a :class:`JudgeService` by name.
+        context: Its ``ros_service`` gives a :class:`JudgeService` by name and by how many
+            questions may be under way.
 
     Attributes:
         ref: ``service:`` and the name of the service.
@@ -156,7 +157,7 @@ class ServiceEvaluator:
         self._thresholds = context.thresholds
         self._service: JudgeService | None = None
         if context.ros_service is not None:
-            self._service = context.ros_service(settings.service)
+            self._service = context.ros_service(settings.service, settings.max_concurrency)
 
     def evaluate(self, request: EvaluationRequest) -> Awaitable[Answer]:
         """Encode the question on this thread; what is returned calls the service.

@@ -15,11 +15,13 @@ import threading
 from typing import Any
 
 from builtin_interfaces.msg import Time
+from rclpy.qos import QoSProfile
 from sensor_msgs.msg import CompressedImage
 from std_msgs.msg import Header
 
 from harness_eval.contract import EvaluatorError
 from harness_eval.evaluators.service import JudgeQuestion, JudgeReply, SentPicture, SentState
+from harness_eval.turns import Turns
 from harness_eval_msgs.msg import JudgeState, JudgeView
 from harness_eval_msgs.srv import Judge
 
@@ -27,10 +29,19 @@ PATIENCE = 3.0
 """Seconds in which a service that is there is discovered; it takes up to two after a start."""
 READY_PERIOD = 0.05
 """Seconds between two looks for a service that is not there yet."""
+GRACE = 0.1
+"""Seconds between finding a service and the first call: it may not know the way back to us yet,
+and its answer would never arrive."""
 ALIVE_PERIOD = 0.5
 """Seconds between two looks whether a service that was asked is still there."""
 GONE_AFTER = 2
 """Looks in a row at which a service that is not seen is gone: one may fall into a change."""
+
+HELD_BY_A_SERVICE = 8
+"""Questions that a service holds while it is busy. Its queue has a depth of 10 by default, and
+what comes on top is lost without a word: of 40 at the same time two were never answered."""
+RESPONSES = 1000
+"""Depth of the queue of responses."""
 
 _NANOSECONDS = 10**9
 
@@ -42,11 +53,15 @@ class RosJudgeService:
         node: The node; it must be spun.
         group: A reentrant callback group.
         name: Name of the service; a relative one is resolved by the node.
+        most: Questions that wait for their answer at the same time; further ones wait for a turn.
     """
 
-    def __init__(self, node: Any, group: Any, name: str) -> None:
+    def __init__(self, node: Any, group: Any, name: str, most: int) -> None:
         self._node = node
-        self._client = node.create_client(Judge, name, callback_group=group)
+        self._turns = Turns(most)
+        self._client = node.create_client(
+            Judge, name, qos_profile=QoSProfile(depth=RESPONSES), callback_group=group
+        )
         self._name = node.resolve_service_name(name)
         self._closed = threading.Event()
 
@@ -61,7 +76,9 @@ class RosJudgeService:
         try:
             await self._wait_until_ready()
             self._check_single()
-            return _plain(await self._answered(message_of(question)))
+            request = message_of(question)
+            async with self._turns.one():
+                return _plain(await self._answered(request))
         except (RuntimeError, ValueError) as error:  # rclpy's, also of a client that is destroyed
             raise self._error(
                 'service_failed', f'it cannot be called: {type(error).__name__}: {error}'[:300]
@@ -73,6 +90,8 @@ class RosJudgeService:
         self._node.destroy_client(self._client)
 
     async def _wait_until_ready(self) -> None:
+        if self._is_ready():
+            return
         loop = asyncio.get_running_loop()
         until = loop.time() + PATIENCE
         while not self._is_ready():
@@ -83,6 +102,7 @@ class RosJudgeService:
                     'or correct its name',
                 )
             await asyncio.sleep(READY_PERIOD)
+        await asyncio.sleep(GRACE)
 
     def _check_single(self) -> None:
         # A request goes to every server of that name, and the quickest of them would decide.
@@ -140,10 +160,18 @@ class JudgeServices:
         self._group = group
         self._services: dict[str, RosJudgeService] = {}
 
-    def __call__(self, name: str) -> RosJudgeService:
-        """The service of that name; on the executor's thread."""
+    def __call__(self, name: str, most: int | None = None) -> RosJudgeService:
+        """The service of that name; on the executor's thread.
+
+        Args:
+            name: Its name.
+            most: Questions that wait for their answer at the same time; default: as many as a
+                service of default QoS can hold.
+        """
         if name not in self._services:
-            self._services[name] = RosJudgeService(self._node, self._group, name)
+            self._services[name] = RosJudgeService(
+                self._node, self._group, name, most or HELD_BY_A_SERVICE
+            )
         return self._services[name]
 
     def close(self) -> None:
