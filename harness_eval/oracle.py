@@ -207,7 +207,9 @@ def decided_by(
         return judged
     said = f'{answer.ref} says that the outcome is {answer}'
     beside = (said, *_beside(judged))
-    report = judged.report if isinstance(judged, Verdict) else None
+    # A report that came with a failure need not be one that a success may have.
+    agreed = isinstance(judged, Verdict) and judged.status is Status.SUCCESS
+    report = judged.report if agreed and isinstance(judged, Verdict) else None
     cost = judged.cost if isinstance(judged, Verdict) else None
     return Verdict(
         status=Status.SUCCESS if answer.outcome_correct else Status.FAILURE,
