@@ -101,7 +101,7 @@ class Requests:
         Raises:
             EvaluationError: The frames do not make an observation.
         """
-        tool = self._tool(completion.tool)
+        self._tool(completion.tool)
         needed = [stream.name for stream in self.streams_of(completion.tool)]
         missing = [name for name in needed if name not in captured.frames]
         if missing:
@@ -111,7 +111,21 @@ class Requests:
                 f'requires for {completion.tool!r} now; run the tool again',
             )
         observation = build_observation(captured, self._config, self._decoder)
-        request = EvaluationRequest(
+        request = self.question(completion, observation)
+        stamps = [frame.stamp for frame in captured.frames.values()]
+        return Prepared(
+            request, input_digest(request, captured.frames), (min(stamps), max(stamps))
+        )
+
+    def question(self, completion: Completion, observation: Observation) -> EvaluationRequest:
+        """The question about a completion, from what the world looks like after it.
+
+        Raises:
+            EvaluationError: An argument is missing or too long, or a reference picture cannot be
+                read.
+        """
+        tool = self._tool(completion.tool)
+        return EvaluationRequest(
             PostCondition(
                 text=self.post_condition_text(completion),
                 checks=tool.checks,
@@ -123,10 +137,6 @@ class Requests:
                 regions=self._regions_of(completion.tool),
             ),
             observation,
-        )
-        stamps = [frame.stamp for frame in captured.frames.values()]
-        return Prepared(
-            request, input_digest(request, captured.frames), (min(stamps), max(stamps))
         )
 
     def check_usable(self, observation: Observation) -> None:

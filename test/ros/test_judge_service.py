@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
+from shell import in_a_process
 
 from harness_eval.calls import JudgeCalls
 from harness_eval.config.evaluators import ServiceSettings
@@ -383,6 +384,22 @@ def test_a_run_is_judged_by_a_service(ros: Any, tmp_path: Path, subprocess_node:
     assert outcome.kind == outcome.VERDICT
     assert outcome.verdict.failure_reason == 'nothing is held'
     assert outcome.evaluator == 'service:judge'
+
+
+def test_still_pictures_are_judged_by_a_service_from_the_shell(
+    tmp_path: Path, subprocess_node: Start
+) -> None:
+    odd_judge(subprocess_node, {'status': 3, 'failure_reason': 'nothing is held'})
+    config, still = tmp_path / 'evaluation.yaml', tmp_path / 'a.png'
+    cv2.imwrite(str(still), noise(1))
+    yaml = cell_yaml(evaluators='remote: {kind: service, service: judge, timeout: 20.0}')
+    config.write_text(yaml.replace('evaluator: cell_checks', 'evaluator: remote'))
+    ended = in_a_process(
+        *('try', config, '--tool', 'insert', '--state', 'gripper=0.03'),
+        *('--image', f'front={still}', '--image', f'wrist={still}'),
+    )
+    assert ended.code == 1, ended.err
+    assert 'nothing is held' in ended.out
 
 
 def test_a_loop_of_its_own_is_all_that_asking_needs(ros: Any, services: Any) -> None:
