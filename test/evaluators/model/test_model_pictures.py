@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from harness_eval.contract import EvaluatorError, Image
-from harness_eval.evaluators.model.pictures import encode_all, Limits, Original, Sent
+from harness_eval.evaluators.model.pictures import encode_all, Limits, Original, Region, Sent
 
 ROOMY = Limits(each=256 * 1024, together=1024 * 1024, side=1024)
 
@@ -25,8 +25,8 @@ def shown(sent: Sent) -> Image:
     return picture
 
 
-def one(picture: Image, limits: Limits = ROOMY, **more: object) -> Sent:
-    (sent,) = encode_all([Original("view 'front'", picture, **more)], limits)  # type: ignore[arg-type]
+def one(picture: Image, limits: Limits = ROOMY, region: Region | None = None) -> Sent:
+    (sent,) = encode_all([Original("view 'front'", picture, region)], limits)
     assert shown(sent).shape[:2] == (sent.height, sent.width)
     return sent
 
