@@ -68,6 +68,8 @@ setup(
             'pytest-timeout>=2.2',
             'pytest-xdist>=3.5',
         ],
+        'endpoint': ['httpx2>=2.12'],
+        'model': ['httpx2>=2.12', 'openai>=3.0,<4'],
         'dev': [
             'flake8>=6.0',
             'mypy>=1.11',

@@ -26,7 +26,7 @@ import logging
 import threading
 import time
 
-from harness_eval.config.models import EvaluatorSettings
+from harness_eval.config.evaluators import EvaluatorSettings
 from harness_eval.contract import (
     Abstention,
     EvaluationError,
@@ -37,7 +37,7 @@ from harness_eval.contract import (
 )
 from harness_eval.evaluators.faults import as_evaluation_error
 from harness_eval.evaluators.running import judge_here, Stop
-from harness_eval.judging import Thresholds
+from harness_eval.judging import doubted, Thresholds
 from harness_eval.threads import LINGER, Threads
 
 QUARANTINE_AFTER = 4
@@ -136,6 +136,7 @@ class JudgeCalls:
         self._evaluator = evaluator
         self._timeout = settings.timeout
         self._clamp = settings.clamp
+        self._unsure = settings.unsure
         self._thresholds = thresholds
         self._clock = clock
         self._condition = threading.Condition()
@@ -149,7 +150,7 @@ class JudgeCalls:
         self._started = self._verdicts = self._abstained = self._errors = 0
         self._timed_out = self._late = self._cancelled = 0
         self._isolated = None
-        if settings.isolation == 'process':
+        if settings.isolated:
             from harness_eval.evaluators.isolation import IsolatedJudge
 
             self._isolated = IsolatedJudge(evaluator, thresholds, self._clamp, self._timeout)
@@ -266,10 +267,12 @@ class JudgeCalls:
         """Judge; whatever the judge raises, SystemExit and MemoryError included, is an error."""
         try:
             if self._isolated is not None:
-                return self._isolated.judge(request, call.stop)
-            return judge_here(
-                self._evaluator, request, self._thresholds, clamp=self._clamp, stop=call.stop
-            )
+                verdict = self._isolated.judge(request, call.stop)
+            else:
+                verdict = judge_here(
+                    self._evaluator, request, self._thresholds, clamp=self._clamp, stop=call.stop
+                )
+            return doubted(verdict, self._unsure, self._evaluator.ref)
         except BaseException as error:
             return as_evaluation_error(error, self._evaluator.ref)
 

@@ -24,6 +24,7 @@ from typing import Any, Literal
 from harness_eval.capture import Captured, Frame
 from harness_eval.contract import EvaluationError
 from harness_eval.decode import Decoder
+from harness_eval.oracle import OracleAnswer
 from harness_eval.runs import Completion, Outcome, Segment
 
 CASE_FILE = 'case.json'
@@ -50,6 +51,7 @@ class Case:
         captured: The chosen frames.
         outcome: The newest outcome, if there is one.
         labelled: Somebody noted the truth of it; such a case is never deleted.
+        oracle: What the tool's oracle said of it, if it has one and has been asked.
     """
 
     completion: Completion
@@ -57,6 +59,7 @@ class Case:
     captured: Captured
     outcome: Outcome | None = None
     labelled: bool = False
+    oracle: OracleAnswer | None = None
 
 
 class CaseStore:
@@ -150,6 +153,25 @@ class CaseStore:
         except (OSError, ValueError) as error:
             raise CaseError(
                 'evidence_not_stored', f'cannot note the outcome of {name}: {_reason(error)}'
+            ) from error
+
+    def note_oracle(self, name: str, answer: OracleAnswer) -> None:
+        """Note what an oracle said beside the evidence; for a case that is gone this does nothing.
+
+        Raises:
+            CaseError: ``evidence_not_stored``.
+        """
+        path = self._folder(name) / CASE_FILE
+        try:
+            with self._lock:
+                description = json.loads(path.read_text('utf-8'))
+                description['oracle'] = answer.to_plain()
+                _write_json(path, description)
+        except FileNotFoundError:
+            return
+        except (OSError, ValueError) as error:
+            raise CaseError(
+                'evidence_not_stored', f'cannot note the oracle of {name}: {_reason(error)}'
             ) from error
 
     def remove(self, name: str) -> bool:
@@ -268,7 +290,25 @@ def read_case(folder: Path, decoder: Decoder) -> Case:
         captured=_read_frames(folder, description),
         outcome=None if outcome is None else Outcome.from_json(json.dumps(outcome)),
         labelled=bool(description.get('labelled')),
+        oracle=OracleAnswer.from_plain(description.get('oracle')),
     )
+
+
+def oracle_of_case(root: Path, name: str) -> OracleAnswer | None:
+    """What an oracle said of a case; None if none did, or if the case is not there (any more).
+
+    Args:
+        root: The folder of cases.
+        name: Name of the case.
+    """
+    if not _NAME.fullmatch(name):
+        return None
+    try:
+        description = json.loads((root / name / CASE_FILE).read_text('utf-8'))
+    except (OSError, ValueError):
+        return None
+    plain = description.get('oracle') if isinstance(description, dict) else None
+    return OracleAnswer.from_plain(plain)
 
 
 def _description(segment: Segment, captured: Captured) -> dict[str, Any]:

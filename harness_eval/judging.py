@@ -35,7 +35,10 @@ MAX_NAME = 200
 MAX_REPORT_BYTES = 256 * 1024
 """Bytes of a report as JSON; it travels in a message and is stored with each outcome."""
 
-FOREIGN_FAILURE_KINDS = ('post_condition', 'stalled')
+POST_CONDITION = 'post_condition'
+"""Failure kind of a failure that nobody gave another one."""
+
+FOREIGN_FAILURE_KINDS = (POST_CONDITION, 'stalled')
 """Failure kinds that every judge may use; ``segment_budget`` is the pipeline's own."""
 
 
@@ -101,6 +104,34 @@ def interpret(
         return _from_bool(decided)
     score = _as_score(answer, evaluator)
     return _from_score(score, request, thresholds, evaluator, clamp)
+
+
+class Unsure(Abstention):
+    """A verdict whose score lies in its evaluator's ``unsure`` band.
+
+    Args:
+        verdict: The verdict that it is not.
+        band: Lowest and highest score, both included, that say nothing.
+        evaluator: Reference of the evaluator.
+    """
+
+    def __init__(self, verdict: Verdict, band: tuple[float, float], evaluator: str) -> None:
+        score = show(verdict.score or 0.0, *band)
+        super().__init__(
+            'unsure',
+            f'score {score}, in the unsure band [{band[0]:g}, {band[1]:g}]',
+            evaluator=evaluator,
+        )
+        self.verdict = verdict
+
+
+def doubted(
+    verdict: Verdict, band: tuple[float, float] | None, evaluator: str
+) -> Verdict | Unsure:
+    """Give the verdict, or the abstention that its score means where the evaluator is unsure."""
+    if band is None or verdict.score is None or not band[0] <= verdict.score <= band[1]:
+        return verdict
+    return Unsure(verdict, band, evaluator)
 
 
 def _from_bool(decided: bool) -> Verdict:

@@ -211,8 +211,9 @@ def input_digest(request: EvaluationRequest, frames: Mapping[str, Frame]) -> str
     """Digest everything that a judge is given.
 
     Equal digests mean equal questions: the post-condition with its checks and reference pictures,
-    what may be answered, and every frame byte for byte with its age. Each field goes in with its
-    length in front, so that nothing can move from one field to the next unseen.
+    its rubric, what may be answered and reported, and every frame byte for byte with its age.
+    Each field goes in with its length in front, so that nothing can move from one field to the
+    next unseen.
 
     Args:
         request: What the evaluator is given.
@@ -245,6 +246,13 @@ def input_digest(request: EvaluationRequest, frames: Mapping[str, Frame]) -> str
             for name in sorted(request.observation.states)
         ],
     ]
+    # Added only where there are such, so that questions without them keep the digest they had.
+    if condition.rubric is not None:
+        fields.append(['rubric', condition.rubric.version, condition.rubric.digest])
+    if condition.report:
+        fields.append(['report', _canonical([vars(output) for output in condition.report])])
+    if condition.regions:
+        fields.append(['regions', _canonical(_plain_regions(condition.regions))])
     digest = hashlib.sha256()
     for part in _pieces(fields):
         digest.update(part)
@@ -260,6 +268,13 @@ def _reference(name: str, picture: Image) -> list[Any]:
 def _plain(check: Any) -> Any:
     dump = getattr(check, 'model_dump', None)
     return dump(mode='json') if callable(dump) else check
+
+
+def _plain_regions(regions: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    return {
+        evaluator: {view: list(region) for view, region in of_views.items()}
+        for evaluator, of_views in regions.items()
+    }
 
 
 def _canonical(value: Any) -> str:

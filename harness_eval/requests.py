@@ -7,17 +7,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness_eval.capture import Captured, StreamKind, StreamSpec
-from harness_eval.config.checks import UsableCondition
+from harness_eval.config.checks import Region, UsableCondition
+from harness_eval.config.evaluators import ModelSettings
 from harness_eval.config.models import Config, ToolSettings
 from harness_eval.config.placeholders import fill_placeholders
 from harness_eval.contract import (
     CaptureError,
+    Criterion,
     DecodeError,
     EvaluationError,
     EvaluationRequest,
     Image,
     Observation,
     PostCondition,
+    ReportOutput,
+    Rubric,
 )
 from harness_eval.decode import Decoder
 from harness_eval.observation import build_observation, input_digest
@@ -97,7 +101,7 @@ class Requests:
         Raises:
             EvaluationError: The frames do not make an observation.
         """
-        tool = self._tool(completion.tool)
+        self._tool(completion.tool)
         needed = [stream.name for stream in self.streams_of(completion.tool)]
         missing = [name for name in needed if name not in captured.frames]
         if missing:
@@ -107,19 +111,32 @@ class Requests:
                 f'requires for {completion.tool!r} now; run the tool again',
             )
         observation = build_observation(captured, self._config, self._decoder)
-        request = EvaluationRequest(
+        request = self.question(completion, observation)
+        stamps = [frame.stamp for frame in captured.frames.values()]
+        return Prepared(
+            request, input_digest(request, captured.frames), (min(stamps), max(stamps))
+        )
+
+    def question(self, completion: Completion, observation: Observation) -> EvaluationRequest:
+        """The question about a completion, from what the world looks like after it.
+
+        Raises:
+            EvaluationError: An argument is missing or too long, or a reference picture cannot be
+                read.
+        """
+        tool = self._tool(completion.tool)
+        return EvaluationRequest(
             PostCondition(
                 text=self.post_condition_text(completion),
                 checks=tool.checks,
                 references=self._references_of(completion.tool, tool),
                 failure_kinds=tool.failure_kinds,
                 process_allowed=completion.tool in self._config.evaluation.segment_tools,
+                rubric=_rubric(tool),
+                report=_report(tool),
+                regions=self._regions_of(completion.tool),
             ),
             observation,
-        )
-        stamps = [frame.stamp for frame in captured.frames.values()]
-        return Prepared(
-            request, input_digest(request, captured.frames), (min(stamps), max(stamps))
         )
 
     def check_usable(self, observation: Observation) -> None:
@@ -147,6 +164,19 @@ class Requests:
     def _references_of(self, name: str, tool: ToolSettings) -> Mapping[str, Image]:
         return {reference: self._reference(name, reference) for reference in tool.references}
 
+    def _regions_of(self, tool: str) -> Mapping[str, Mapping[str, Region]]:
+        """The part of each view that each model is shown of this tool.
+
+        An evaluator is not told the tool's name, so what it shows of the views comes with the
+        question; of all models, since any of them may be asked by another evaluator.
+        """
+        settings = self._config.evaluation.evaluators
+        return {
+            name: one.regions[tool]
+            for name, one in settings.items()
+            if isinstance(one, ModelSettings) and one.regions.get(tool)
+        }
+
     def _reference(self, tool: str, name: str) -> Image:
         known = self._references.get((tool, name))
         if known is None:  # two threads may both read it, which is better than one that waits
@@ -166,6 +196,25 @@ def _read_picture(path: Path, tool: str, name: str) -> Image:
         )
     picture.setflags(write=False)
     return picture
+
+
+def _rubric(tool: ToolSettings) -> Rubric | None:
+    given = tool.rubric
+    if given is None:
+        return None
+    criteria = tuple(
+        Criterion(one.name, one.text, one.weight, one.must) for one in given.criteria or ()
+    )
+    return Rubric(given.text or '', criteria, given.version)
+
+
+def _report(tool: ToolSettings) -> tuple[ReportOutput, ...]:
+    """The outputs that the judge fills in; none if a plugin of its own does."""
+    if tool.report is None or tool.report.source is not None:
+        return ()
+    return tuple(
+        ReportOutput(one.key, one.title, one.type, one.one_of or ()) for one in tool.report.outputs
+    )
 
 
 def _declared(tool: ToolSettings, completion: Completion) -> dict[str, str]:

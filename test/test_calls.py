@@ -15,7 +15,7 @@ from judged_world import make_request
 import pytest
 
 from harness_eval.calls import JudgeCalls, Outcome, QUARANTINE_AFTER
-from harness_eval.config.models import EvaluatorSettings
+from harness_eval.config.evaluators import ChecksSettings, PluginSettings
 from harness_eval.contract import (
     Abstention,
     Answer,
@@ -68,7 +68,7 @@ def stuck() -> Iterator[Stuck]:
 
 
 def calls_of(judge: Any, *, timeout: float = PATIENCE, **settings: Any) -> JudgeCalls:
-    found = EvaluatorSettings(kind='plugin', ref='a:b', timeout=timeout, **settings)
+    found = PluginSettings(kind='plugin', ref='a:b', timeout=timeout, **settings)
     return JudgeCalls(judge, found, Thresholds())
 
 
@@ -443,7 +443,7 @@ def test_a_call_that_is_over_keeps_nothing_of_its_request() -> None:
 def test_the_clock_is_handed_in(stuck: Stuck) -> None:
     now = [0.0]
     calls = JudgeCalls(
-        stuck, EvaluatorSettings(kind='checks', timeout=0.1), Thresholds(), clock=lambda: now[0]
+        stuck, ChecksSettings(kind='checks', timeout=0.1), Thresholds(), clock=lambda: now[0]
     )
     done: Queue[Outcome] = Queue()
     calls.call(make_request(), done.put)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from harness_eval.contract import Abstention, EvaluationError, EvaluatorError, Status, Verdict
-from harness_eval.judging import interpret, MAX_REASON, Thresholds
+from harness_eval.judging import doubted, interpret, MAX_REASON, Thresholds, Unsure
 
 PLAIN = make_request(failure_kinds=('dropped',))
 SEGMENT = make_request(failure_kinds=('dropped',), process_allowed=True)
@@ -288,3 +288,17 @@ def test_a_score_is_success_exactly_at_or_above_the_outcome_threshold(
 def test_nothing_else_ever_becomes_a_verdict(answer: object) -> None:
     with pytest.raises(EvaluationError):
         judged(answer, request=SEGMENT)
+
+
+def test_a_score_in_the_unsure_band_is_an_abstention_that_keeps_the_verdict() -> None:
+    verdict = Verdict(Status.SUCCESS, score=0.92)
+    found = doubted(verdict, (0.4, 0.92), 'test:judge')
+    assert isinstance(found, Unsure)
+    assert (found.kind, found.evaluator, found.verdict) == ('unsure', 'test:judge', verdict)
+
+
+@pytest.mark.parametrize('score', [None, 0.39, 0.921])
+def test_a_score_outside_the_unsure_band_or_none_leaves_the_verdict(score: float | None) -> None:
+    verdict = Verdict(Status.SUCCESS, score=score)
+    assert doubted(verdict, (0.4, 0.92), 'test:judge') is verdict
+    assert doubted(verdict, None, 'test:judge') is verdict

@@ -31,11 +31,14 @@ from harness_eval.config.checks import Check, StateCheck
 from harness_eval.config.models import CaptureSettings, Config, StateSettings, ViewSettings
 from harness_eval.contract import (
     CaptureError,
+    Criterion,
     DecodeError,
     EvaluationError,
     EvaluationRequest,
     Observation,
     PostCondition,
+    ReportOutput,
+    Rubric,
 )
 from harness_eval.observation import build_observation, input_digest
 
@@ -297,6 +300,19 @@ CHANGES: dict[str, dict[str, Any]] = {
     'name of a reference': {'references': {'start': REFERENCE}},
     'failure kinds': {'failure_kinds': ('dropped', 'missed')},
     'process': {'process_allowed': True},
+    'rubric': {'rubric': Rubric(text='Is it held?')},
+    'version of a rubric': {'rubric': Rubric(text='Is it held?', version='2')},
+    'criteria of a rubric': {'rubric': Rubric(criteria=(Criterion('held', 'Is it held?'),))},
+    'weight of a criterion': {
+        'rubric': Rubric(criteria=(Criterion('held', 'Is it held?', weight=2.0),))
+    },
+    'must of a criterion': {
+        'rubric': Rubric(criteria=(Criterion('held', 'Is it held?', must=True),))
+    },
+    'report': {'report': (ReportOutput('fill', 'How full.', 'number'),)},
+    'title of an output': {'report': (ReportOutput('fill', 'How full?', 'number'),)},
+    'region': {'regions': {'vlm': {'front': (0.0, 0.0, 0.5, 1.0)}}},
+    'region of another evaluator': {'regions': {'llm': {'front': (0.0, 0.0, 0.5, 1.0)}}},
     'age': {'t_end': T_END - 1},
     'pixel of a view': {'frames': {**FRAMES, 'front': front(image_of(255 - PICTURE, 'rgb8'))}},
     'reading': {'frames': {**FRAMES, 'gripper_opening': gripper(0.0232)}},

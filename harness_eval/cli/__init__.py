@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import io
+import keyword
 import os
 from pathlib import Path
 import sys
@@ -23,6 +24,7 @@ from harness_eval.cli.exit_codes import BROKEN, CLOSED_PIPE, INTERRUPTED_BY_USER
 
 VERBS = {
     'check-config': 'Check a configuration file; tell each problem with file, line and key.',
+    'try': 'Have still pictures judged, without a robot.',
     'wait': 'Wait for the outcome of a run and exit with its code.',
     'runs': 'List the newest runs on record.',
     'show': 'Show everything that is on record about a run.',
@@ -63,6 +65,8 @@ class _Verbs(TyperGroup):
 
 def _load(name: str) -> Any:
     function = name.replace('-', '_')
+    if keyword.iskeyword(function):
+        function += '_'
     verb = getattr(importlib.import_module(f'harness_eval.cli.{function}'), function)
     single = typer.Typer(add_completion=False, rich_markup_mode=None)
     single.command(name)(verb)
@@ -72,7 +76,7 @@ def _load(name: str) -> Any:
 _HELP = """Tell what became of the runs of a robot's tools.
 
 \b
-Exit codes of wait, show and judge:
+Exit codes of wait, show, judge and try:
   0 success   1 failure   2 bad usage   3 process   4 evaluation error
   5 abstained   6 interrupted   124 no outcome (in time)
 """

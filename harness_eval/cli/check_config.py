@@ -133,8 +133,8 @@ def _list(heading: str, lines: Iterator[str]) -> str:
 
 def _evaluators(config: Config) -> Iterator[str]:
     for name, settings in config.evaluation.evaluators.items():
-        ref = f' {settings.ref}' if settings.ref else ''
-        yield f'{name}: {settings.kind}{ref}, {settings.timeout:g} s'
+        target = f' {settings.target}' if settings.target else ''
+        yield f'{name}: {settings.kind}{target}, {settings.timeout:g} s'
 
 
 def _views(config: Config) -> Iterator[str]:

@@ -13,7 +13,7 @@ import typer
 from harness_eval.cli.screen import refuse
 from harness_eval.contract import LedgerError
 from harness_eval.ledger import LedgerReader
-from harness_eval.ros.places import node_folder, recorded_ledger
+from harness_eval.ros.places import default_evidence_dir, node_folder, recorded_ledger
 
 DEFAULT_NODE = 'harness_eval'
 
@@ -29,6 +29,15 @@ LedgerOption = Annotated[
 ]
 NodeOption = Annotated[
     str, typer.Option('--node', metavar='NAME', help='Name of the evaluator node.')
+]
+EvidenceOption = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option(
+        '--evidence',
+        metavar='DIR',
+        help='The folder of cases; default: that beside the ledger.',
+        show_default=False,
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option('--json', help='Print JSON instead.')]
 
@@ -58,3 +67,18 @@ def _url(ledger: str | None, node: str) -> str:
     if '://' in ledger:
         return ledger
     return f'sqlite:///{Path(ledger).absolute()}'
+
+
+def evidence_folder(evidence: Path | None, ledger: str | None, node: str) -> Path:
+    """The folder of cases: the one that is named, or the one beside the ledger.
+
+    Args:
+        evidence: What ``--evidence`` names.
+        ledger: What ``--ledger`` names.
+        node: Name of the node.
+    """
+    if evidence is not None:
+        return evidence
+    if ledger is None:
+        return default_evidence_dir(node_folder(os.environ, node))
+    return default_evidence_dir(Path(ledger.partition('sqlite:///')[2] or ledger).parent)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Annotated, Any
 
@@ -10,10 +10,13 @@ from rich.console import RenderableType
 from rich.text import Text
 import typer
 
+from harness_eval.cases import oracle_of_case
 from harness_eval.cli.exit_codes import code_of_state, NO_OUTCOME
 from harness_eval.cli.outcome_text import outcome_json, outcome_rows, seconds_or_none
 from harness_eval.cli.records import (
     DEFAULT_NODE,
+    evidence_folder,
+    EvidenceOption,
     JsonOption,
     LedgerOption,
     NodeOption,
@@ -21,8 +24,12 @@ from harness_eval.cli.records import (
 )
 from harness_eval.cli.screen import fields, plain, print_json, print_screen, refuse, state_text
 from harness_eval.ledger import UpdateRecord
+from harness_eval.oracle import OracleAnswer
 from harness_eval.runs import Outcome, Run, Segment
 from harness_eval.scene_graph import Op
+
+Truths = Mapping[int, OracleAnswer | None]
+"""What the oracle said of each segment, by its number."""
 
 _NANOSECONDS = 10**9
 _UNKNOWN_STATE = 'UNKNOWN'
@@ -35,6 +42,7 @@ def show(
     run_id: Annotated[str, typer.Argument(metavar='RUN_ID', help='The run.')],
     ledger: LedgerOption = None,
     node: NodeOption = DEFAULT_NODE,
+    evidence: EvidenceOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show everything on record about a run, and exit with the code of its state.
@@ -48,10 +56,13 @@ def show(
     if run is None and not updates:
         refuse(f'there is no run {plain(run_id, 80)!r} on record; `harness-eval runs` lists them')
     state = _UNKNOWN_STATE if run is None else run.state.value
+    cases = evidence_folder(evidence, ledger, node)
+    segments = () if run is None else run.segments
+    truths = {s.completion.segment: oracle_of_case(cases, s.evidence) for s in segments}
     if as_json:
-        print_json(_json(run_id, run, state, attempts, updates))
+        print_json(_json(run_id, run, state, attempts, updates, truths))
     else:
-        print_screen(*_parts(run_id, run, state, attempts, updates))
+        print_screen(*_parts(run_id, run, state, attempts, updates, truths))
     raise typer.Exit(NO_OUTCOME if run is None else code_of_state(state))
 
 
@@ -61,6 +72,7 @@ def _parts(
     state: str,
     attempts: Sequence[Outcome],
     updates: Sequence[UpdateRecord],
+    truths: Truths,
 ) -> Iterator[RenderableType]:
     heading: list[tuple[str, RenderableType]] = [
         ('run', plain(run_id)),
@@ -74,7 +86,7 @@ def _parts(
     for segment in () if run is None else run.segments:
         number = segment.completion.segment
         yield Text.assemble('\n', (f'segment {number}', 'bold'), '  ', _state(segment))
-        yield fields(_segment_rows(segment))
+        yield fields(_segment_rows(segment, truths[number]))
         for outcome in attempts:
             if outcome.segment == number:
                 yield Text.assemble(
@@ -91,12 +103,16 @@ def _state(segment: Segment) -> Text:
     return state_text(segment.state.value)
 
 
-def _segment_rows(segment: Segment) -> Iterator[tuple[str, RenderableType]]:
+def _segment_rows(
+    segment: Segment, truth: OracleAnswer | None
+) -> Iterator[tuple[str, RenderableType]]:
     completion = segment.completion
     for name, value in completion.arguments:
         yield 'arguments', f'{plain(name)}: {plain(value)}'
     yield 'ended', _end_text(segment)
     yield 'case', plain(segment.evidence) or 'no evidence is stored'
+    if truth is not None:
+        yield 'oracle', plain(f'{truth} ({truth.ref})')
 
 
 def _end_text(segment: Segment) -> str:
@@ -135,6 +151,7 @@ def _json(
     state: str,
     attempts: Sequence[Outcome],
     updates: Sequence[UpdateRecord],
+    truths: Truths,
 ) -> dict[str, Any]:
     return {
         'run_id': run_id,
@@ -150,6 +167,7 @@ def _json(
                 'stamp': seconds_or_none(segment.completion.stamp),
                 'receipt': seconds_or_none(segment.receipt),
                 'case': segment.evidence,
+                'oracle': _truth_json(truths[segment.completion.segment]),
                 'attempts': [
                     outcome_json(outcome)
                     for outcome in attempts
@@ -170,3 +188,7 @@ def _json(
             for record in updates
         ],
     }
+
+
+def _truth_json(truth: OracleAnswer | None) -> dict[str, Any] | None:
+    return None if truth is None else truth.to_plain()

@@ -33,8 +33,7 @@ def checked_run_id(run_id: str) -> str:
 @contextmanager
 def linked(node: str, run_id: str) -> Iterator[EvaluatorLink]:
     """Link to an evaluator node, which need not be there yet; without ROS the command ends."""
-    for module, remedy in _NEEDED.items():
-        _need(module, remedy)
+    need_ros()
     from rclpy.exceptions import NameValidationException
 
     from harness_eval.cli.link import EvaluatorLink
@@ -47,6 +46,12 @@ def linked(node: str, run_id: str) -> Iterator[EvaluatorLink]:
         refuse(f'cannot join the ROS graph: {type(error).__name__}: {_first_line(error)}')
     with link:
         yield link
+
+
+def need_ros() -> None:
+    """End the command, with what to do, unless ROS and our messages can be imported."""
+    for module, remedy in _NEEDED.items():
+        _need(module, remedy)
 
 
 def _need(module: str, remedy: str) -> None:

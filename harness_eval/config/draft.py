@@ -13,11 +13,11 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from harness_eval.config.base import Settings
+from harness_eval.config.evaluators import EvaluatorSettings, KINDS
 from harness_eval.config.models import (
     CaptureSettings,
     CompletionSource,
     EvaluationSettings,
-    EvaluatorSettings,
     StateSettings,
     ToolSettings,
     ViewSettings,
@@ -66,6 +66,23 @@ class Draft:
         """Names of all views and states."""
         return [*self.views, *self.states]
 
+    def views_of(self, tool: str) -> list[str]:
+        """Names of the views that an observation of a tool needs."""
+        settings = self.tools.get(tool)
+        chosen = settings.views if settings is not None else None
+        return [name for name in self.views if chosen is None or name in chosen]
+
+    def asked(self, evaluator: str) -> list[str]:
+        """Names of an evaluator and of all that it asks, itself or by others."""
+        found = {evaluator: None}
+        todo = [evaluator]
+        while todo:
+            settings = self.evaluators.get(todo.pop())
+            for _, names in settings.named if settings is not None else ():
+                todo += [name for name in names if name not in found]
+                found.update(dict.fromkeys(names))
+        return list(found)
+
     def post_condition(self, tool: str) -> str | None:
         """The sentence of a tool, wherever it is written."""
         settings = self.tools.get(tool)
@@ -98,7 +115,9 @@ def read_draft(data: Mapping[str, Any], default_evaluator: str | None) -> Draft:
         evaluator=evaluator if isinstance(evaluator, str) else None,
         outcome_threshold=_threshold(evaluation, 'outcome_threshold'),
         failure_threshold=_threshold(evaluation, 'failure_threshold'),
-        evaluators=_pieces(EvaluatorSettings, evaluation.get('evaluators')),
+        evaluators={
+            name: _evaluator(item) for name, item in _mapping(evaluation.get('evaluators')).items()
+        },
         tools=_pieces(ToolSettings, evaluation.get('tools')),
         views=_pieces(ViewSettings, views),
         states=_pieces(StateSettings, states),
@@ -107,6 +126,11 @@ def read_draft(data: Mapping[str, Any], default_evaluator: str | None) -> Draft:
             _piece(CompletionSource, item) for item in _list(data.get('completions'))
         ),
     )
+
+
+def _evaluator(data: Any) -> EvaluatorSettings | None:
+    kind = KINDS.get(str(_mapping(data).get('kind')))
+    return None if kind is None else _piece(kind, data)
 
 
 def _piece(model: type[S], data: Any) -> S | None:

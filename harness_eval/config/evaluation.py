@@ -2,36 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated
 
 from pydantic import Field, field_validator
 
-from harness_eval.config.base import Flag, Integer, Name, Names, Number, Settings, Text
+from harness_eval.config.base import Integer, Name, Names, Settings, Text
 from harness_eval.config.checks import Check, Fraction
 from harness_eval.config.effects import EffectSettings
+from harness_eval.config.evaluators import AnyEvaluator
+from harness_eval.config.tool_judging import OracleSettings, Report, Rubric
 
 RESERVED_FAILURE_KINDS = ('post_condition', 'segment_budget', 'stalled')
 """Failure kinds that the package gives itself."""
-
-
-class EvaluatorSettings(Settings):
-    """One named evaluator.
-
-    Attributes:
-        kind: What judges: ``checks`` or ``plugin`` in this version.
-        timeout: Seconds until a call is given up and becomes an error.
-        clamp: Cut a score outside [0, 1] instead of making it an error.
-        ref: For a plugin ``module:callable``.
-        options: For a plugin: keyword arguments handed to it besides the request.
-        isolation: ``thread``, or ``process`` for native code that may crash.
-    """
-
-    kind: Literal['checks', 'plugin']
-    timeout: Annotated[Number, Field(gt=0.0, le=3600.0)] = 60.0
-    clamp: Flag = False
-    ref: str = ''
-    options: dict[str, Any] = Field(default_factory=dict)
-    isolation: Literal['thread', 'process'] = 'thread'
 
 
 class ToolSettings(Settings):
@@ -46,7 +28,11 @@ class ToolSettings(Settings):
         evaluator: Name of its evaluator; default: ``evaluation.evaluator``.
         post_condition: The sentence; the same as an entry in ``evaluation.post_conditions``.
         checks: Its deterministic checks; at least one of them is not ``optional``.
-        rubric: Reserved for the rubric evaluator; not in this version.
+        rubric: What a ``rubric`` evaluator judges it by: a text, ``{file: path}`` or
+            ``{criteria: […]}``.
+        report: What its judge reports beside the verdict: a list of outputs, or
+            ``{from: module:callable, outputs: […]}``.
+        oracle: Ground truth of a simulator, a benchmark or a database about it.
         on_success: Operations on the scene graph that its success brings, in order.
     """
 
@@ -57,7 +43,9 @@ class ToolSettings(Settings):
     evaluator: str | None = None
     post_condition: Text | None = None
     checks: tuple[Check, ...] = ()
-    rubric: Any = None
+    rubric: Rubric | None = None
+    report: Report | None = None
+    oracle: OracleSettings | None = None
     on_success: tuple[EffectSettings, ...] = ()
 
     @field_validator('views')
@@ -81,15 +69,6 @@ class ToolSettings(Settings):
         if text is not None and not text.strip():
             raise ValueError('expected a sentence, found nothing but white space')
         return text
-
-    @field_validator('rubric')
-    @classmethod
-    def _no_rubric_yet(cls, rubric: Any) -> Any:
-        if rubric is not None:
-            raise ValueError(
-                'rubrics are not in this version; give a post_condition or checks instead'
-            )
-        return rubric
 
 
 class EvaluationSettings(Settings):
@@ -116,5 +95,5 @@ class EvaluationSettings(Settings):
     failure_threshold: Fraction = 0.5
     post_conditions: dict[Name, Text] = Field(default_factory=dict)
     evaluator: str | None = None
-    evaluators: dict[Name, EvaluatorSettings] = Field(default_factory=dict)
+    evaluators: dict[Name, AnyEvaluator] = Field(default_factory=dict)
     tools: dict[Name, ToolSettings] = Field(default_factory=dict)

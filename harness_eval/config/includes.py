@@ -95,8 +95,12 @@ def _share_directory(package: str) -> Path:
         ) from None
 
 
-def read_text(path: Path) -> str:
+def read_text(path: Path, what: str = 'a YAML file') -> str:
     """Read a text file within :data:`MAX_FILE_BYTES`.
+
+    Args:
+        path: The file.
+        what: What it should be, for errors.
 
     Raises:
         ValueError: It cannot be read; the message names no folder.
@@ -105,17 +109,17 @@ def read_text(path: Path) -> str:
         # Not before the kind is known: opening a pipe would wait for its writer.
         mode = path.stat().st_mode
         if stat.S_ISDIR(mode):
-            raise ValueError('expected a YAML file, found a directory')
+            raise ValueError(f'expected {what}, found a directory')
         if not stat.S_ISREG(mode):
-            raise ValueError('expected a YAML file, found something that is not a regular file')
+            raise ValueError(f'expected {what}, found something that is not a regular file')
         with path.open('rb') as file:
             data = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
         if error.errno in (errno.ENOENT, errno.ENOTDIR):
-            raise ValueError('expected a YAML file, found no such file') from None
+            raise ValueError(f'expected {what}, found no such file') from None
         reason = (error.strerror or 'unknown reason').lower()
         raise ValueError(
-            f'expected a readable YAML file, found that it is not: {reason}'
+            f'expected {what} that can be read, found that it cannot: {reason}'
         ) from None
     if len(data) > MAX_FILE_BYTES:
         raise ValueError(f'expected at most {MAX_FILE_BYTES} bytes, found more')

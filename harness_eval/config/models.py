@@ -7,14 +7,15 @@ names a view, a tool that names an evaluator) is in :mod:`harness_eval.config.ru
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import BeforeValidator, Field, PrivateAttr, WithJsonSchema
+from pydantic import Field, PrivateAttr
 
 from harness_eval.config.base import MessageType, Name, PositiveSeconds, Settings, Text, Topic
-from harness_eval.config.evaluation import EvaluationSettings, EvaluatorSettings, ToolSettings
+from harness_eval.config.evaluation import EvaluationSettings, ToolSettings
+from harness_eval.config.evaluators import EvaluatorSettings
 from harness_eval.config.observation import CaptureSettings, StateSettings, ViewSettings
-from harness_eval.config.sizes import parse_size
+from harness_eval.config.sizes import Size
 
 __all__ = [
     'TOOL_COMPLETION',
@@ -84,18 +85,7 @@ class EvidenceSettings(Settings):
     """
 
     keep: Literal['all', 'failures', 'none'] = 'all'
-    max_bytes: Annotated[
-        int,
-        BeforeValidator(parse_size),
-        WithJsonSchema(
-            {
-                'anyOf': [
-                    {'type': 'integer', 'minimum': 1},
-                    {'type': 'string', 'pattern': r'^\d+(\.\d+)? ?([kMGT]i?)?B$'},
-                ]
-            }
-        ),
-    ] = 2 * 1024**3
+    max_bytes: Size = 2 * 1024**3
 
 
 class Config(Settings):

@@ -6,27 +6,23 @@ Each rule is a generator of findings: where something is wrong, and what would b
 from __future__ import annotations
 
 from collections.abc import Iterator
-import re
 
 from harness_eval.config.draft import Draft
 from harness_eval.config.errors import did_you_mean
 from harness_eval.config.models import CompletionSource, TOOL_COMPLETION
 from harness_eval.config.placeholders import placeholders
 from harness_eval.config.places import KeyPath
+from harness_eval.config.rules_evaluators import evaluator_rules
 from harness_eval.config.rules_tools import tool_rules
 from harness_eval.config.shape import Finding
 
-_PLUGIN_REF = re.compile(
-    r'[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*'
-    r':[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*\Z'
-)
 _MAPPING_KEYS = ('run_id', 'tool', 'tool_name', 'segment', 'stamp', 'arguments')
 
 
 def broken_rules(draft: Draft) -> Iterator[Finding]:
     """Find everything that is wrong between the pieces."""
     yield from _evaluation(draft)
-    yield from _evaluators(draft)
+    yield from evaluator_rules(draft)
     for name in draft.required_tools:
         if name:
             yield from tool_rules(name, draft)
@@ -64,29 +60,6 @@ def _evaluation(draft: Draft) -> Iterator[Finding]:
             f'{draft.evaluator!r}'
             f'{did_you_mean(draft.evaluator, list(draft.evaluators), what="evaluators")}',
         )
-
-
-def _evaluators(draft: Draft) -> Iterator[Finding]:
-    for name, settings in draft.evaluators.items():
-        if settings is None:
-            continue
-        base: KeyPath = ('evaluation', 'evaluators', name)
-        if settings.kind == 'plugin':
-            if not _PLUGIN_REF.match(settings.ref):
-                found = repr(settings.ref[:60]) if settings.ref else 'none'
-                yield (
-                    (*base, 'ref'),
-                    "expected 'module:callable', for example 'my_robot.grading:grade', "
-                    f'found {found}',
-                )
-            continue
-        for key in ('ref', 'options'):
-            if getattr(settings, key):
-                yield (
-                    (*base, key),
-                    f'expected no {key!r} for the kind {settings.kind!r}, found one; '
-                    'it belongs to the kind plugin',
-                )
 
 
 def _capture(draft: Draft) -> Iterator[Finding]:

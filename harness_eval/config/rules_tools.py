@@ -10,6 +10,7 @@ from harness_eval.config.errors import did_you_mean
 from harness_eval.config.models import ToolSettings
 from harness_eval.config.placeholders import placeholders
 from harness_eval.config.places import KeyPath
+from harness_eval.config.rules_judges import judge_rules, listed_at, oracle_rules
 from harness_eval.config.shape import Finding
 
 
@@ -34,16 +35,11 @@ def tool_rules(name: str, draft: Draft) -> Iterator[Finding]:
             (*base, 'checks'),
             'expected at least one check that is not optional, found none; nothing could fail',
         )
+    if settings.oracle is not None:
+        yield from oracle_rules((*base, 'oracle'), settings.oracle)
     for index, effect in enumerate(settings.on_success):
         for text in effect.texts():
             yield from _placeholders((*base, 'on_success', index, effect.op), text, settings)
-
-
-def _listed_at(name: str, draft: Draft) -> KeyPath:
-    """Where a tool is best pointed at: its own entry, or else its name among the required."""
-    if name in draft.tools:
-        return ('evaluation', 'tools', name)
-    return ('evaluation', 'required_tools', draft.required_tools.index(name))
 
 
 def _post_condition(
@@ -64,13 +60,13 @@ def _post_condition(
         if not text.strip():
             yield at, 'expected a sentence, found nothing but white space'
         yield from _placeholders(at, text, settings)
-    elif not settings.checks:
+    elif not settings.checks and settings.rubric is None:
         close = did_you_mean(name, [key for key in draft.post_conditions if key != name])
         hint = f'; evaluation.post_conditions{close}' if 'did you mean' in close else ''
         yield (
-            _listed_at(name, draft),
-            f'expected a post_condition or checks for the required tool {name!r}, '
-            f'found neither{hint}',
+            listed_at(name, draft),
+            f'expected a post_condition, checks or a rubric for the required tool '
+            f'{name!r}, found none{hint}',
         )
 
 
@@ -97,7 +93,7 @@ def _evaluator(
     chosen = settings.evaluator or draft.evaluator
     if chosen is None:
         yield (
-            _listed_at(name, draft),
+            listed_at(name, draft),
             f'expected an evaluator for the required tool {name!r}, found none; name one in '
             'evaluation.evaluator or in the tool',
         )
@@ -111,20 +107,14 @@ def _evaluator(
                 f'{chosen!r}{did_you_mean(chosen, known, what="evaluators")}',
             )
         return
-    evaluator = draft.evaluators[chosen]
-    if evaluator is not None and evaluator.kind == 'checks' and not settings.checks:
-        yield (
-            _listed_at(name, draft),
-            f'expected checks for the tool {name!r}, since its evaluator {chosen!r} is of the '
-            'kind checks, found none',
-        )
+    yield from judge_rules(name, base, settings, chosen, draft)
 
 
 def _observed(name: str, base: KeyPath, settings: ToolSettings, draft: Draft) -> Iterator[Finding]:
     if settings.views is None:
         if not draft.observables:
             yield (
-                _listed_at(name, draft),
+                listed_at(name, draft),
                 f'expected a view or a state that shows what {name!r} did, found none; '
                 'add one to capture.views or capture.states',
             )

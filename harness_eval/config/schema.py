@@ -49,12 +49,21 @@ def json_schema() -> dict[str, Any]:
         definition = schema.get('$defs', {}).get(model.__name__)
         if definition is not None:
             _describe(model, definition)
+    _allow_shorthands(schema['$defs'])
     _tidy(schema)
     return {'$schema': DRAFT, 'title': 'harness_eval configuration', **schema}
 
 
 def attribute_descriptions(model: type[BaseModel]) -> dict[str, str]:
-    """Read the ``Attributes`` section of a class's Google-style docstring, by attribute."""
+    """Read the ``Attributes`` of a class's docstring and of its bases', by attribute."""
+    found: dict[str, str] = {}
+    for base in reversed(model.__mro__):
+        if issubclass(base, BaseModel) and base is not BaseModel:
+            found |= _own_descriptions(base)
+    return found
+
+
+def _own_descriptions(model: type[BaseModel]) -> dict[str, str]:
     text = inspect.cleandoc(model.__doc__ or '')
     _, _, section = text.partition('Attributes:\n')
     found: dict[str, str] = {}
@@ -80,6 +89,15 @@ def _models(base: type[BaseModel]) -> Iterator[type[BaseModel]]:
     for model in base.__subclasses__():
         yield model
         yield from _models(model)
+
+
+def _allow_shorthands(definitions: dict[str, Any]) -> None:
+    """Add what a tool may write in place of a mapping with one key."""
+    for key, long in (('rubric', 'text'), ('report', 'outputs')):
+        described = definitions['ToolSettings']['properties'][key]
+        settings = definitions[described['anyOf'][0]['$ref'].rpartition('/')[2]]
+        short = settings['properties'][long]
+        described['anyOf'].insert(0, short.get('anyOf', [short])[0])
 
 
 def _tidy(node: Any) -> None:

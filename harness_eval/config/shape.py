@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 import re
-from typing import Annotated, Any, get_args, get_origin
+from types import UnionType
+from typing import Annotated, Any, get_args, get_origin, Union
 
 from pydantic import BaseModel, ValidationError
 
 from harness_eval.config.errors import describe, did_you_mean
+from harness_eval.config.evaluators import EvaluatorSettings, KINDS
 from harness_eval.config.places import KeyPath
 
-LATER_KINDS = ('endpoint', 'service', 'model', 'rubric', 'vote', 'cascade')
-"""Kinds of evaluator that are known and not in this version."""
+EVALUATORS = ('evaluation', 'evaluators')
+"""Where the evaluators stand."""
 
 Finding = tuple[KeyPath, str]
 """Where something is wrong in the data, and what."""
@@ -22,8 +24,12 @@ _NAME_PATTERN_WORDS = {
     'letter',
     '^(~/|/)?[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*$': 'a ROS 2 name such as '
     'cell/front/image_raw',
+    '^[a-z][a-z0-9]*(_[a-z0-9]+)*$': 'a key in snake_case',
     '^[a-z][a-z0-9_]*/msg/[A-Z][A-Za-z0-9]*$': 'a message type such as sensor_msgs/msg/LaserScan',
 }
+
+_SECRET_NAME = '^[A-Z_][A-Z0-9_]*$'
+"""Pattern of the name of an environment variable that holds a secret."""
 
 _EXPECTED = {
     'string_type': 'a text',
@@ -48,17 +54,11 @@ def findings(error: ValidationError, model: type[BaseModel], data: Any) -> Itera
         model: The class that was validated.
         data: What was validated, for values that pydantic does not repeat.
     """
-    details = error.errors(include_url=False)
-    later = {
-        path[:-1]
-        for path in (_path(detail['loc']) for detail in details)
-        if path[-1:] == ('kind',) and _at(data, path) in LATER_KINDS
-    }
     told: set[Finding] = set()
-    for detail in details:
-        path = _path(detail['loc'])
-        if path[:-1] in later and path[-1] != 'kind':
-            continue  # keys of a kind that is refused anyway
+    for detail in error.errors(include_url=False):
+        path = _path(detail, data)
+        if _said_of_its_elements(detail):
+            continue
         if detail['type'] == 'missing' and isinstance(path[-1], int):
             path = path[:-1]
         finding = (path, _message(detail, path, model, data))
@@ -67,9 +67,33 @@ def findings(error: ValidationError, model: type[BaseModel], data: Any) -> Itera
             yield finding
 
 
-def _path(loc: tuple[int | str, ...]) -> KeyPath:
-    """Pydantic's location without its marks, such as ``[key]`` after a mapping's bad key."""
-    return loc[:-1] if loc and loc[-1] == '[key]' else loc
+def _said_of_its_elements(detail: Any) -> bool:
+    """Tell a list that is too short only because its elements are refused, each by itself."""
+    if detail['type'] != 'too_short':
+        return False
+    found: int = len(detail['input'])
+    return found >= int(detail['ctx']['min_length'])
+
+
+def _path(detail: Any, data: Any) -> KeyPath:
+    """Pydantic's location as the file has it.
+
+    Without the kind by which it tells evaluators apart, without the key that a shorthand stands
+    for (a list for its ``outputs``), without marks such as ``[key]`` after a mapping's bad key.
+    """
+    loc = detail['loc']
+    if loc[:2] == EVALUATORS:
+        loc = (*loc[:3], *loc[4:])
+    if detail['type'] in ('union_tag_invalid', 'union_tag_not_found'):
+        loc = (*loc, 'kind')
+    path: list[int | str] = []
+    around = data
+    for part in loc:
+        if part == '[key]' or (isinstance(part, str) and isinstance(around, (str, list))):
+            continue
+        path.append(part)
+        around = _at(around, (part,))
+    return tuple(path)
 
 
 def _at(data: Any, path: KeyPath) -> Any:
@@ -87,20 +111,28 @@ def _message(detail: Any, path: KeyPath, model: type[BaseModel], data: Any) -> s
     kind = detail['type']
     context: Mapping[str, Any] = detail.get('ctx', {})
     value = detail['input']
+    if kind == 'union_tag_not_found':
+        return "expected the key 'kind', found none; " + f'kinds: {", ".join(KINDS)}'
+    if kind == 'union_tag_invalid':
+        return _literal_message(_at(data, path), str(context['expected_tags']))
     if kind == 'missing':
         listed = _at(data, path)
         if isinstance(listed, list):
-            found, known = len(listed), _length_at(model, path)
+            found, known = len(listed), _length_at(model, path, data)
             return f'expected a list of {known}, found {found}'
         return f'expected the key {str(path[-1])!r}, found none'
     if kind == 'extra_forbidden':
-        around = _annotation_at(model, path[:-1])
-        fields = list(around.model_fields) if _is_model(around) else []
-        return 'expected a known key, found an unknown one' + did_you_mean(str(path[-1]), fields)
+        return _unknown_key(str(path[-1]), _annotation_at(model, path[:-1], data))
     if kind == 'value_error':
         return str(context['error'])
     if kind == 'literal_error':
-        return _literal_message(value, path, str(context['expected']))
+        return _literal_message(value, str(context['expected']))
+    if kind == 'string_pattern_mismatch' and context['pattern'] == _SECRET_NAME:
+        # Not repeated: it may be the secret itself.
+        return (
+            'expected the name of an environment variable in capitals, found '
+            f'{"something else" if value else "nothing"}; the secret itself stands in no file'
+        )
     if kind == 'string_pattern_mismatch':
         words = _NAME_PATTERN_WORDS.get(str(context['pattern']), f'{context["pattern"]}')
         hint = ''
@@ -147,13 +179,24 @@ def _hint(kind: str, value: Any) -> str:
     return ''
 
 
-def _literal_message(value: Any, path: KeyPath, expected: str) -> str:
+def _unknown_key(key: str, around: Any) -> str:
+    """Say which keys there are, or to which kind of evaluator this one belongs."""
+    if not _is_model(around):
+        return 'expected a known key, found an unknown one'
+    if issubclass(around, EvaluatorSettings):
+        kind = next(name for name, settings in KINDS.items() if settings is around)
+        others = [name for name, settings in KINDS.items() if key in settings.model_fields]
+        if others:
+            return (
+                f'expected no {key!r} for the kind {kind!r}, found one; '
+                f'it belongs to the kind {" and ".join(others)}'
+            )
+    fields = [field.alias or name for name, field in around.model_fields.items()]
+    return 'expected a known key, found an unknown one' + did_you_mean(key, fields)
+
+
+def _literal_message(value: Any, expected: str) -> str:
     allowed = re.findall(r"'([^']*)'", expected)
-    if path[-1] == 'kind' and value in LATER_KINDS:
-        return (
-            f'the evaluator kind {value!r} is not in this version; '
-            f'this version has {", ".join(allowed)}'
-        )
     close = did_you_mean(value, allowed) if isinstance(value, str) else ''
     hint = close if 'did you mean' in close else ''
     return f'expected one of {", ".join(allowed)}, found {describe(value)}{hint}'
@@ -173,10 +216,12 @@ def _bare(annotation: Any) -> Any:
     return annotation
 
 
-def _annotation_at(model: Any, path: KeyPath) -> Any:
+def _annotation_at(model: Any, path: KeyPath, data: Any) -> Any:
     """Find the type of what stands at ``path`` below ``model``; ``None`` if there is none."""
     annotation = _bare(model)
+    around = data
     for part in path:
+        around = _at(around, (part,))
         arguments = get_args(annotation)
         if _is_model(annotation):
             known = annotation.model_fields.get(part)
@@ -187,8 +232,10 @@ def _annotation_at(model: Any, path: KeyPath) -> Any:
             annotation = _bare(arguments[0])
         else:
             return None
+        if get_origin(annotation) in (Union, UnionType):  # of evaluators; told apart by kind
+            annotation = KINDS.get(str(_at(around, ('kind',))))
     return annotation
 
 
-def _length_at(model: Any, path: KeyPath) -> int:
-    return len(get_args(_annotation_at(model, path)))
+def _length_at(model: Any, path: KeyPath, data: Any) -> int:
+    return len(get_args(_annotation_at(model, path, data)))

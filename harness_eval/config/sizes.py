@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, WithJsonSchema
 
 from harness_eval.config.errors import describe
 
@@ -38,3 +40,18 @@ def parse_size(value: Any) -> int:
             f'found {describe(value)}'
         )
     return size
+
+
+Size = Annotated[
+    int,
+    BeforeValidator(parse_size),
+    WithJsonSchema(
+        {
+            'anyOf': [
+                {'type': 'integer', 'minimum': 1},
+                {'type': 'string', 'pattern': r'^\d+(\.\d+)? ?([kMGT]i?)?B$'},
+            ]
+        }
+    ),
+]
+"""A number of bytes above 0, or a text such as ``2GiB``."""

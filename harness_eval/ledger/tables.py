@@ -211,13 +211,11 @@ def read_graph_id(connection: sa.Connection) -> str:
 
 def read_run(connection: sa.Connection, run_id: str) -> Run | None:
     """The run of that name, or None."""
-    rows = _SEGMENTS_OF_RUN(connection, run_id=run_id)
-    segments = tuple(segment_of(row) for row in rows)
-    interrupted = _INTERRUPTION_OF_RUN(connection, run_id=run_id).first() is not None
-    if segments or interrupted:
-        return Run(run_id, segments, interrupted)
-    retired = _RETIRED_RUN(connection, run_id=run_id).first()
-    return None if retired is None else Run(run_id, retired=True)
+    known, interrupted, retired = _KNOWN_OF_RUN(connection, run_id=run_id).one()
+    if known or interrupted:
+        rows = _SEGMENTS_OF_RUN(connection, run_id=run_id)
+        return Run(run_id, tuple(segment_of(row) for row in rows), bool(interrupted))
+    return Run(run_id, retired=True) if retired else None
 
 
 _SEGMENTS_OF_RUN = Statement(
@@ -225,13 +223,13 @@ _SEGMENTS_OF_RUN = Statement(
     .where(segments_table.c.run_id == sa.bindparam('run_id'))
     .order_by(segments_table.c.number)
 )
-_INTERRUPTION_OF_RUN = Statement(
-    sa.select(interruptions_table.c.run_id).where(
-        interruptions_table.c.run_id == sa.bindparam('run_id')
+_KNOWN_OF_RUN = Statement(
+    sa.select(
+        *(
+            sa.exists().where(table.c.run_id == sa.bindparam('run_id')).label(table.name)
+            for table in (segments_table, interruptions_table, retired_table)
+        )
     )
-)
-_RETIRED_RUN = Statement(
-    sa.select(retired_table.c.run_id).where(retired_table.c.run_id == sa.bindparam('run_id'))
 )
 
 

@@ -8,7 +8,7 @@ import dataclasses
 from dataclasses import dataclass
 import logging
 
-from harness_eval.calls import CallHandle, JudgeCalls
+from harness_eval.calls import JudgeCalls
 from harness_eval.capture import Capture, Captured, Frame, StreamSpec, TopicFacts
 from harness_eval.cases import CaseStore
 from harness_eval.config import Config
@@ -22,8 +22,11 @@ from harness_eval.contract import (
     Verdict,
 )
 from harness_eval.decode import Decoder, HeaderFacts
+from harness_eval.oracle import decided_by, OracleAnswer
 from harness_eval.pipeline.effects import Guarded, Waiter
+from harness_eval.pipeline.oracles import Oracles, Question
 from harness_eval.pipeline.recorder import Recorder
+from harness_eval.reported_calls import Cancellable, ReportedCalls
 from harness_eval.requests import Prepared, Requests
 from harness_eval.runs import (
     Completion,
@@ -78,11 +81,12 @@ class _Active:
     step: EvaluationError | None = None
     step_until: float = 0.0
     following: Callable[[], None] | None = None
-    call: CallHandle | None = None
+    call: Cancellable | None = None
     evaluator: str = ''
     digest: str = ''
     observed: tuple[int, int] = (0, 0)
     observation: Observation | None = None
+    oracle: Question | None = None
 
     @property
     def key(self) -> Key:
@@ -100,6 +104,7 @@ class Evaluations:
         effects: The world around.
         requests: Makes the questions.
         recorder: Puts transitions on record.
+        oracles: Who knows the truth about a tool.
     """
 
     def __init__(
@@ -111,14 +116,23 @@ class Evaluations:
         effects: Guarded,
         requests: Requests,
         recorder: Recorder,
+        oracles: Oracles,
     ) -> None:
         self._config = config
+        self._oracles = oracles
         self._cases = cases
         self._judges = judges
         self._decoder = decoder
         self._effects = effects
         self._requests = requests
         self._recorder = recorder
+        self._reports = ReportedCalls(
+            {
+                name: tool.report
+                for name, tool in config.evaluation.tools.items()
+                if tool.report is not None
+            }
+        )
         self._active: dict[Key, _Active] = {}
         self._waiters: dict[Key, list[Waiter]] = {}
         self._undecodable: dict[str, str] = {}
@@ -236,11 +250,13 @@ class Evaluations:
         for active in list(self._active.values()):
             if active.step is not None and now > active.step_until:
                 self._finish(active, active.step)
+        self._oracles.tick(now)
 
     def wakeup(self) -> float | None:
         """Steady seconds at which :meth:`tick` has something to do; None: nothing is due."""
         times = [a.step_until for a in self._active.values() if a.step is not None]
-        return min(times, default=None)
+        oracle = self._oracles.wakeup()
+        return min(times if oracle is None else [*times, oracle], default=None)
 
     # --- capture ----------------------------------------------------------------------------
 
@@ -317,6 +333,8 @@ class Evaluations:
                 active.capture = None
                 self._tap()
                 segment = active.segment
+                # Asked now: the world is still the one that the frames show.
+                active.oracle = self._oracles.ask(segment.completion)
                 self._spawn(active, _WRITING, lambda: self._store(active, segment, captured))
                 self._effects.spawn(lambda: self._question(active, segment.completion, captured))
 
@@ -346,7 +364,11 @@ class Evaluations:
     def _restore(self, active: _Active, segment: Segment) -> None:
         with self._spawned(active):
             case = self._cases.read(segment.evidence)
+            self._effects.post(lambda: self._recall(active, case.oracle))
             self._prepare(active, segment.completion, case.captured)
+
+    def _recall(self, active: _Active, answer: OracleAnswer | None) -> None:
+        active.oracle = self._oracles.recall(active.segment.completion.tool, answer)
 
     def _prepare(self, active: _Active, completion: Completion, captured: Captured) -> None:
         prepared = self._requests.prepare(completion, captured)
@@ -372,8 +394,8 @@ class Evaluations:
             fault = internal_error(error)
             self._effects.post(lambda: end(active, fault))
 
-    def _post_finish(self, active: _Active, answer: Verdict | EvaluationError) -> None:
-        self._effects.post(lambda: self._finish(active, answer))
+    def _post_judged(self, active: _Active, answer: Verdict | EvaluationError) -> None:
+        self._effects.post(lambda: self._judged(active, answer))
 
     # --- back on the pipeline's thread ----------------------------------------------------------
 
@@ -386,6 +408,7 @@ class Evaluations:
             return
         active.step = _PREPARING
         active.step_until = self._effects.steady_now() + STEP_TIMEOUT
+        self._oracles.stored(active.oracle, name)
         # From now on the case belongs to the segment, even if the next line fails.
         active.segment = dataclasses.replace(active.segment, evidence=name)
         if self._advance(active, SegmentState.CAPTURED):
@@ -416,12 +439,29 @@ class Evaluations:
             return
         active.step = None
         with self._step(active):
-            judge = self._judges[self._config.evaluator_of(active.segment.completion.tool)]
+            tool = active.segment.completion.tool
+            judge = self._judges[self._config.evaluator_of(tool)]
             active.evaluator = judge.evaluator
             if self._advance(active, SegmentState.STARTED):
                 # An answer comes back by the queue, so that it is never shown before this.
-                active.call = judge.call(request, lambda answer: self._post_finish(active, answer))
+                active.call = self._reports.call(
+                    tool, judge, request, lambda answer: self._post_judged(active, answer)
+                )
                 self._recorder.show(active.segment, Stage.STARTED, judge.evaluator)
+
+    def _judged(self, active: _Active, answer: Verdict | EvaluationError) -> None:
+        """The judge has answered; only an oracle that decides is waited for."""
+        oracle = active.oracle
+        if oracle is None or not oracle.decides or not self._is_current(active):
+            self._finish(active, answer)
+            return
+
+        def finish(truth: OracleAnswer) -> None:
+            if truth.outcome_correct is not None:
+                active.evaluator = truth.ref
+            self._finish(active, decided_by(truth, answer))
+
+        self._oracles.when_answered(oracle, finish)
 
     def _advance(self, active: _Active, state: SegmentState) -> bool:
         segment = dataclasses.replace(active.segment, state=state)

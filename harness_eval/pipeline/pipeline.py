@@ -12,8 +12,10 @@ from harness_eval.config import Config
 from harness_eval.contract import EvaluationError, LedgerError
 from harness_eval.decode import Decoder
 from harness_eval.ledger import Ledger
+from harness_eval.oracle import OracleCalls
 from harness_eval.pipeline.effects import Effects, Guarded, Waiter
 from harness_eval.pipeline.evaluations import Evaluations
+from harness_eval.pipeline.oracles import Oracles
 from harness_eval.pipeline.recorder import Recorder
 from harness_eval.requests import Requests
 from harness_eval.runs import (
@@ -50,6 +52,7 @@ class Pipeline:
         decoder: Reads messages.
         effects: The world around.
         topics: Names of the topics as resolved, by their names in the configuration.
+        oracles: Who knows the truth about a tool, by tool.
     """
 
     def __init__(
@@ -61,6 +64,7 @@ class Pipeline:
         decoder: Decoder,
         effects: Effects,
         topics: Mapping[str, str] | None = None,
+        oracles: Mapping[str, OracleCalls] | None = None,
     ) -> None:
         self._config = config
         self._cases = cases
@@ -80,6 +84,7 @@ class Pipeline:
             self._effects,
             Requests(config, decoder, topics),
             self._recorder,
+            Oracles(oracles or {}, cases, self._effects, self._recorder.count),
         )
 
     @property

@@ -8,6 +8,7 @@ on spawned daemon threads.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 import logging
 import os
 from pathlib import Path
@@ -23,12 +24,14 @@ from harness_eval.cases import CaseStore
 from harness_eval.config import Config
 from harness_eval.contract import HarnessEvalError, Observation
 from harness_eval.decode import Decoder
-from harness_eval.evaluators import build_evaluator
+from harness_eval.evaluators import Judges
 from harness_eval.judging import Thresholds
 from harness_eval.ledger import Ledger, LedgerReader, UpdateRecord
+from harness_eval.oracle import build_oracle, OracleCalls
 from harness_eval.pipeline import Pipeline
 from harness_eval.ros.diagnostics import Condition, diagnostic_array
 from harness_eval.ros.entrances import Entrances
+from harness_eval.ros.judge_service import JudgeServices
 from harness_eval.ros.loop import Loop
 from harness_eval.ros.publications import Publications
 from harness_eval.ros.taps import message_class, Taps, UnknownTypeError
@@ -80,10 +83,14 @@ class Work:
         self._entrances: Entrances | None = None
         self._decoder = Decoder.from_environment(os.environ)
         _require_types(config)
-        self._judges = _judges(config)
         topics = _topics(config, node.resolve_topic_name)
-        self._ledger = Ledger(ledger_url)
-        try:
+        self._services = JudgeServices(node, group)
+        with ExitStack() as undo:
+            undo.callback(self._services.close)
+            self._judges = _judges(config, self._services)
+            oracles = _oracles(config)
+            self._ledger = Ledger(ledger_url)
+            undo.callback(self._ledger.close)
             self._reader = LedgerReader(ledger_url)
             self._pipeline = Pipeline(
                 config,
@@ -93,10 +100,9 @@ class Work:
                 self._decoder,
                 self,
                 topics,
+                oracles,
             )
-        except BaseException:
-            self._ledger.close()
-            raise
+            undo.pop_all()
         self._publications = Publications(node)
         self._diagnostics = node.create_publisher(DiagnosticArray, '/diagnostics', 10)
         self._taps = Taps(
@@ -160,6 +166,7 @@ class Work:
         self._taps.close()
         for judge in self._judges.values():
             judge.close()
+        self._services.close()
         self._reader.close()
         self._ledger.close()
         self._publications.close()
@@ -252,12 +259,21 @@ class Work:
         self._publications.picture(outcome, observation)
 
 
-def _judges(config: Config) -> dict[str, JudgeCalls]:
+def _judges(config: Config, services: JudgeServices) -> dict[str, JudgeCalls]:
     evaluation = config.evaluation
     thresholds = Thresholds(evaluation.outcome_threshold, evaluation.failure_threshold)
+    return Judges(evaluation.evaluators, thresholds, services).all()
+
+
+def _oracles(config: Config) -> dict[str, OracleCalls]:
     return {
-        name: JudgeCalls(build_evaluator(name, settings, thresholds), settings, thresholds)
-        for name, settings in evaluation.evaluators.items()
+        tool: OracleCalls(
+            build_oracle(settings.oracle),
+            settings.oracle.timeout,
+            decides=settings.oracle.decides,
+        )
+        for tool, settings in config.evaluation.tools.items()
+        if settings.oracle is not None
     }
 
 

@@ -6,12 +6,14 @@ import copy
 import os
 from pathlib import Path
 import pickle
+import re
 import time
 
 from pydantic import ValidationError
 import pytest
 
 from harness_eval.config import Config, ConfigError, load_config
+from harness_eval.config.evaluators import KINDS
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / 'config' / 'example.yaml'
@@ -209,3 +211,14 @@ def test_a_missing_file_a_directory_and_a_pipe_are_configuration_errors(tmp_path
             load_config(tmp_path / name)
         assert caught.value.line == 0
         assert str(tmp_path) not in str(caught.value)
+
+
+def test_the_evaluators_that_the_example_shows_as_comments_load_too(tmp_path: Path) -> None:
+    text = (ROOT / 'config' / 'example.yaml').read_text()
+    start, end = text.index('    # Your own code'), text.index('  tools:\n')
+    lines = [line.replace('    # ', '    ', 1) for line in text[start:end].splitlines()]
+    shown = [line for line in lines if re.match(r' {4}(\w+:( |$)|  \w+: )', line)]
+    path = tmp_path / 'example.yaml'
+    path.write_text(text[:start] + '\n'.join(shown) + '\n' + text[end:])
+    kinds = {one.kind for one in load_config(path).evaluation.evaluators.values()}
+    assert kinds == set(KINDS)

@@ -13,9 +13,9 @@ from judged_world import make_request, make_state, make_view, plain
 import pytest
 
 from harness_eval.config.checks import Check
-from harness_eval.config.models import EvaluatorSettings
+from harness_eval.config.evaluators import ChecksSettings
 from harness_eval.contract import DecodeError, EvaluationRequest, EvaluatorError, Status, Verdict
-from harness_eval.evaluators import build_evaluator
+from harness_eval.evaluators import build_evaluator, EvaluatorContext
 from harness_eval.evaluators.checks import run_check
 from harness_eval.judging import interpret, Thresholds
 
@@ -26,7 +26,8 @@ def state_check(name: str, low: float, high: float, **rest: Any) -> dict[str, An
 
 def judge(request: EvaluationRequest, thresholds: Thresholds | None = None) -> Verdict:
     thresholds = thresholds or Thresholds()
-    evaluator = build_evaluator('cell', EvaluatorSettings(kind='checks'), thresholds)
+    context = EvaluatorContext(thresholds)
+    evaluator = build_evaluator('cell', ChecksSettings(kind='checks'), context)
     answer = evaluator.evaluate(request)
     verdict = interpret(answer, request, thresholds, evaluator=evaluator.ref)
     assert verdict == answer  # it keeps all rules by itself

@@ -17,7 +17,7 @@ from judged_world import make_request, make_view, noise, plain
 import pytest
 
 from harness_eval.calls import JudgeCalls, Outcome
-from harness_eval.config.models import EvaluatorSettings
+from harness_eval.config.evaluators import ChecksSettings, PluginSettings
 from harness_eval.contract import (
     Abstention,
     DecodeError,
@@ -41,7 +41,7 @@ def isolated() -> Iterator[Start]:
     made: list[JudgeCalls] = []
 
     def start(name: str, *, timeout: float = PATIENCE, **options: Any) -> JudgeCalls:
-        settings = EvaluatorSettings(
+        settings = PluginSettings(
             kind='plugin', ref=f'isolated_judges:{name}', options=options, timeout=timeout,
             isolation='process',
         )  # fmt: skip
@@ -126,11 +126,11 @@ ORPHAN = """
 import os, queue, signal, sys
 from judged_world import make_request
 from harness_eval.calls import JudgeCalls
-from harness_eval.config.models import EvaluatorSettings
+from harness_eval.config.evaluators import PluginSettings
 from harness_eval.evaluators import build_evaluator
 from harness_eval.judging import Thresholds
 
-settings = EvaluatorSettings(kind='plugin', ref='isolated_judges:count', isolation='process')
+settings = PluginSettings(kind='plugin', ref='isolated_judges:count', isolation='process')
 calls = JudgeCalls(build_evaluator('grader', settings), settings, Thresholds())
 done = queue.Queue()
 calls.call(make_request(), done.put)
@@ -225,13 +225,13 @@ def test_a_picture_that_cannot_be_decoded_is_an_error_only_if_it_is_asked_for(
 
 
 def test_a_judge_that_cannot_travel_is_an_error() -> None:
-    settings = EvaluatorSettings(kind='plugin', ref='a:b', isolation='process')
+    settings = PluginSettings(kind='plugin', ref='a:b', isolation='process')
     error = fault(JudgeCalls(Unpicklable(), settings, Thresholds()))
     assert error.kind == 'not_picklable'
 
 
 def test_the_checks_run_in_a_process_too() -> None:
-    settings = EvaluatorSettings(kind='checks', isolation='process')
+    settings = ChecksSettings(kind='checks', isolation='process')
     calls = JudgeCalls(build_evaluator('cell', settings), settings, Thresholds())
     check = {
         'color': {

@@ -15,7 +15,7 @@ from judged_world import make_request
 import pytest
 
 from harness_eval.calls import JudgeCalls, Outcome
-from harness_eval.config.models import EvaluatorSettings
+from harness_eval.config.evaluators import PluginSettings
 from harness_eval.contract import Evaluator, EvaluatorError
 from harness_eval.evaluators import build_evaluator
 from harness_eval.judging import Thresholds
@@ -39,7 +39,7 @@ def write_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
 
 
 def plugin(ref: str, **options: Any) -> Evaluator:
-    return build_evaluator('grader', EvaluatorSettings(kind='plugin', ref=ref, options=options))
+    return build_evaluator('grader', PluginSettings(kind='plugin', ref=ref, options=options))
 
 
 def fault(ref: str) -> EvaluatorError:
@@ -206,7 +206,7 @@ def test_a_plugin_that_misbehaves_is_an_error_that_names_it(
 ) -> None:
     name = write_plugin(f'def grade(request):\n    {body}\n')
     patience = 0.2 if kind == 'judge_timeout' else 60.0
-    settings = EvaluatorSettings(kind='plugin', ref=f'{name}:grade', timeout=patience)
+    settings = PluginSettings(kind='plugin', ref=f'{name}:grade', timeout=patience)
     calls = JudgeCalls(build_evaluator('grader', settings), settings, Thresholds())
     done: Queue[Outcome] = Queue()
     calls.call(make_request(), done.put)

@@ -173,10 +173,20 @@ class World:
             self.evidence, self.config.evidence.max_bytes, DECODER
         )
         self.pipeline = Pipeline(
-            self.config, self.ledger, self.cases, {'judge': self.judge}, DECODER, self
-        )  # type: ignore[dict-item]
+            self.config,
+            self.ledger,
+            self.cases,
+            {'judge': self.judge},  # type: ignore[dict-item]
+            DECODER,
+            self,
+            oracles=self.oracles(),
+        )
         if resume:
             self.pipeline.resume()
+
+    def oracles(self) -> dict[str, Any]:
+        """Who knows the truth, by tool; a test may know better."""
+        return {}
 
     def crash(self, **options: Any) -> None:
         """``kill -9`` and a new process: all that is in memory is gone."""

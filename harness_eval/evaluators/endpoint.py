@@ -1,0 +1,401 @@
+"""The ``endpoint`` evaluator: an HTTP service that is posted the question as JSON.
+
+``docs/endpoint.md`` describes question and answer; the JSON Schemas there are made from the
+classes here, and a test keeps them equal. The pictures are encoded on the thread that asks; the
+exchange itself is awaited, so that it can be cancelled.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Awaitable
+import json
+import math
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from harness_eval.config.evaluators import EndpointSettings
+from harness_eval.contract import (
+    Abstention,
+    Answer,
+    CameraInfo,
+    EvaluationRequest,
+    EvaluatorError,
+    Image,
+    Rubric,
+    State,
+    Status,
+    Verdict,
+    View,
+)
+from harness_eval.evaluators.context import EvaluatorContext
+from harness_eval.evaluators.http_post import post_json, PostTarget, reference_of
+from harness_eval.evaluators.picture_bytes import png_of
+from harness_eval.lines import clean_line
+
+MAX_PROBLEMS = 3
+"""Problems of one answer that an error names."""
+
+
+class _Sent(BaseModel):
+    model_config = ConfigDict(extra='forbid', frozen=True)
+
+
+class _Answered(BaseModel):
+    # A key that we do not know may be the one that takes back the others ("error": …).
+    model_config = ConfigDict(extra='forbid', strict=True, frozen=True, allow_inf_nan=False)
+
+
+Real = float | Literal['NaN', 'Infinity', '-Infinity']
+"""A number; JSON has none for what is not finite, so these are written as protobuf does."""
+
+
+class PictureSent(_Sent):
+    """One picture, as a PNG file."""
+
+    data: str = Field(
+        description='The PNG file in base64 (RFC 4648, with padding).',
+        json_schema_extra={'contentEncoding': 'base64', 'contentMediaType': 'image/png'},
+    )
+    format: Literal['png'] = 'png'
+    width: int = Field(description='Columns.')
+    height: int = Field(description='Rows.')
+    channels: Literal[1, 3] = Field(description='3: colour, 1: grey or depth.')
+    bits: Literal[8, 16] = Field(description='Bits of a sample.')
+    unit: Literal['', 'mm'] = Field(
+        description='mm: depth in millimetres, 0 where there is no reading, 65535 for all farther '
+        'than 65.534 m. Empty: the samples are as the camera gave them.'
+    )
+
+
+class IntrinsicsSent(_Sent):
+    """Intrinsics of a camera, as in sensor_msgs/CameraInfo."""
+
+    width: int
+    height: int
+    model: str = Field(description='Name of the distortion model, for example plumb_bob.')
+    matrix: list[list[Real]] = Field(description='3x3, the camera matrix K in pixels, row by row.')
+    distortion: list[Real] = Field(description='The coefficients D.')
+
+
+class ViewSent(_Sent):
+    """One view of the observation."""
+
+    image: PictureSent
+    age: float = Field(description='Seconds between the end of the execution and the stamp.')
+    stamp_source: Literal['header', 'receipt'] = Field(
+        description='Whether the stamp is that of the header or of the receipt.'
+    )
+    frame_id: str = Field(description='Coordinate frame of the camera.')
+    camera_info: IntrinsicsSent | None = Field(
+        description='Intrinsics, where the view is configured to have them.'
+    )
+
+
+class StateSent(_Sent):
+    """One reading of the observation that is no picture."""
+
+    value: Real | list[Real] = Field(
+        description='The reading; a list if the field selects several.'
+    )
+    age: float = Field(description='Seconds between the end of the execution and the stamp.')
+    stamp_source: Literal['header', 'receipt']
+    frame_id: str
+
+
+class CriterionSent(_Sent):
+    """One criterion of a rubric."""
+
+    name: str
+    text: str = Field(description='What must be true for it to be met.')
+    weight: float = Field(description='Share of the score, above 0.')
+    must: bool = Field(description='Whether it failing means failure, whatever the score.')
+
+
+class RubricSent(_Sent):
+    """What the work is judged by: a text, or criteria."""
+
+    text: str
+    criteria: list[CriterionSent]
+    version: str
+
+
+class OutputSent(_Sent):
+    """One output of the report that is expected in the answer."""
+
+    key: str
+    title: str = Field(description='What it means.')
+    type: str = Field(description='string, integer, number or boolean.')
+    one_of: list[str] = Field(description='The texts expected of a string; empty: any.')
+
+
+class TaskSent(_Sent):
+    """What must hold, and what may be answered."""
+
+    prompt: str = Field(description='The post-condition; empty if the tool has only checks.')
+    reference: dict[str, PictureSent] = Field(description='Reference pictures by name.')
+    rubric: RubricSent | None = Field(description="The tool's rubric, if it has one.")
+    report: list[OutputSent] = Field(
+        description='What the report of a full answer is to hold; empty: no report.'
+    )
+    checks: list[dict[str, Any]] = Field(description="The tool's checks as they are configured.")
+    failure_kinds: list[str] = Field(
+        description='What failure_kind may be besides post_condition and stalled.'
+    )
+    process_allowed: bool = Field(description='Whether the status process is an allowed answer.')
+
+
+class ObservationSent(_Sent):
+    """What the world looks like after the end of the execution."""
+
+    views: dict[str, ViewSent] = Field(description='Views by name.')
+    states: dict[str, StateSent] = Field(description='Readings by name.')
+    spread: float = Field(description='Seconds between the earliest and the latest stamp.')
+
+
+class Question(_Sent):
+    """What is posted."""
+
+    task: TaskSent
+    observation: ObservationSent
+
+
+class RewardAnswer(_Answered):
+    """The short answer: a score, of which the thresholds of the configuration make a verdict."""
+
+    reward: float = Field(description='0 (does not hold) to 1 (holds).')
+    info: Any = Field(None, description='Anything; it is not looked at.')
+
+
+class VerdictAnswer(_Answered):
+    """The full answer."""
+
+    status: Literal['success', 'failure', 'process', 'abstain'] = Field(
+        description='abstain: looked, and nobody can tell. process: only where process_allowed.'
+    )
+    evidence: list[str] = Field([], description='What was seen, one line each.')
+    failure_reason: str = Field('', description='Why it does not hold; a failure has one.')
+    failure_kind: str = Field('', description='One of the failure_kinds; empty: post_condition.')
+    score: Annotated[float, Field(ge=0.0, le=1.0)] | None = None
+    report: dict[str, Any] | None = Field(None, description="The tool's typed report.")
+    route: str = Field('', description='Which model answered.')
+    cost: Annotated[float, Field(ge=0.0)] | None = Field(None, description='Price of the answer.')
+    info: Any = Field(None, description='Anything; it is not looked at.')
+
+
+class EndpointEvaluator:
+    """Posts the question to an HTTP service and takes its answer.
+
+    Args:
+        name: What the configuration calls it, for errors.
+        settings: Its address, time-out, token and certificates.
+        context: Not used.
+
+    Attributes:
+        ref: ``endpoint:`` and the address without its query.
+
+    Raises:
+        EvaluatorError: ``endpoint_url``.
+    """
+
+    def __init__(self, name: str, settings: EndpointSettings, context: EvaluatorContext) -> None:
+        self.ref = reference_of(settings.url, name)
+        self._target = PostTarget(
+            url=settings.url,
+            token_env=settings.token_env or '',
+            ca_file=settings.ca_file or '',
+            timeout=settings.timeout,
+            ref=self.ref,
+        )
+
+    def evaluate(self, request: EvaluationRequest) -> Awaitable[Answer]:
+        """Encode the question on this thread; what is returned posts it.
+
+        Raises:
+            EvaluatorError: ``unsendable_picture``, and once awaited whatever
+                :func:`~harness_eval.evaluators.http_post.post_json` raises or
+                ``malformed_answer``.
+            DecodeError: A picture cannot be decoded.
+        """
+        return self._ask(question_bytes(request, self.ref))
+
+    async def _ask(self, body: bytes) -> Answer:
+        return read_answer(await post_json(self._target, body), self.ref)
+
+
+def question_bytes(request: EvaluationRequest, ref: str) -> bytes:
+    """The question as JSON in UTF-8; see :class:`Question`.
+
+    Raises:
+        EvaluatorError: ``unsendable_picture``.
+        DecodeError: A picture cannot be decoded.
+    """
+    asked, seen = request.post_condition, request.observation
+    try:
+        question = Question(
+            task=TaskSent(
+                prompt=asked.text,
+                reference={
+                    name: _picture(picture, f'reference {name!r}')
+                    for name, picture in asked.references.items()
+                },
+                rubric=None if asked.rubric is None else _rubric(asked.rubric),
+                report=[
+                    OutputSent(key=o.key, title=o.title, type=o.type, one_of=list(o.one_of))
+                    for o in asked.report
+                ],
+                checks=[_plain_check(check) for check in asked.checks],
+                failure_kinds=list(asked.failure_kinds),
+                process_allowed=asked.process_allowed,
+            ),
+            observation=ObservationSent(
+                views={name: _view(view) for name, view in seen.views.items()},
+                states={name: _state(state) for name, state in seen.states.items()},
+                spread=seen.spread,
+            ),
+        )
+    except EvaluatorError as error:
+        raise EvaluatorError(error.kind, error.message, evaluator=ref) from None
+    # allow_nan: a NaN that got this far is a fault of ours, and must not be sent as JSON.
+    text = json.dumps(question.model_dump(mode='json'), allow_nan=False, ensure_ascii=True)
+    return text.encode()
+
+
+def read_answer(answer: Any, ref: str) -> Answer:
+    """Make an evaluator's answer of what a service answered.
+
+    Args:
+        answer: The JSON value.
+        ref: How errors name the service.
+
+    Returns:
+        The reward as it came (the caller checks its range), or a verdict.
+
+    Raises:
+        EvaluatorError: ``malformed_answer``.
+        Abstention: ``judge_abstained``.
+    """
+    try:
+        if not isinstance(answer, dict):
+            raise ValueError(f'expected a JSON object, found {_kind(answer)}')
+        if 'status' in answer:
+            return _verdict(VerdictAnswer.model_validate(answer), ref)
+        return RewardAnswer.model_validate(answer).reward
+    except ValidationError as error:
+        raise _malformed(_problems(error), ref) from None
+    except ValueError as error:
+        raise _malformed(str(error), ref) from None
+
+
+def _verdict(answer: VerdictAnswer, ref: str) -> Verdict:
+    if answer.status == 'abstain':
+        if answer.failure_reason or answer.failure_kind:
+            raise ValueError('abstain carries no failure_reason and no failure_kind')
+        seen = '; '.join(filter(None, (clean_line(line, 200) for line in answer.evidence[:5])))
+        raise Abstention(
+            'judge_abstained', clean_line(seen) or 'the judge cannot tell', evaluator=ref
+        )
+    return Verdict(
+        status=Status(answer.status),
+        evidence=tuple(answer.evidence),
+        failure_reason=answer.failure_reason,
+        failure_kind=answer.failure_kind,
+        score=answer.score,
+        report=answer.report,
+        route=answer.route,
+        cost=answer.cost,
+    )
+
+
+def _problems(error: ValidationError) -> str:
+    """What is wrong with an answer, by key; its values are not repeated."""
+    found = error.errors(include_url=False, include_context=False, include_input=False)
+    lines = [
+        f'{".".join(str(part)[:60] for part in problem["loc"]) or "the answer"}: {problem["msg"]}'
+        for problem in found[:MAX_PROBLEMS]
+    ]
+    if len(found) > MAX_PROBLEMS:
+        lines.append(f'{len(found) - MAX_PROBLEMS} more')
+    return '; '.join(lines)
+
+
+def _malformed(problem: str, ref: str) -> EvaluatorError:
+    return EvaluatorError(
+        'malformed_answer',
+        f'expected {{"reward": 0.83}} or a verdict object; {clean_line(problem)}',
+        evaluator=ref,
+    )
+
+
+def _kind(value: object) -> str:
+    names = {dict: 'an object', list: 'an array', str: 'a string', bool: 'a truth value'}
+    return 'null' if value is None else names.get(type(value), 'a number')
+
+
+def _picture(picture: Image, what: str) -> PictureSent:
+    png = png_of(picture, what)
+    return PictureSent.model_construct(
+        data=base64.b64encode(png.data).decode('ascii'),
+        format='png',
+        width=png.width,
+        height=png.height,
+        channels=png.channels,
+        bits=png.bits,
+        unit=png.unit,
+    )
+
+
+def _view(view: View) -> ViewSent:
+    return ViewSent.model_construct(
+        image=_picture(view.image, f'view {view.name!r}'),
+        age=view.age,
+        stamp_source=view.stamp_source,
+        frame_id=view.frame_id,
+        camera_info=None if view.camera_info is None else _intrinsics(view.camera_info),
+    )
+
+
+def _intrinsics(info: CameraInfo) -> IntrinsicsSent:
+    return IntrinsicsSent.model_construct(
+        width=info.width,
+        height=info.height,
+        model=info.model,
+        matrix=[[_real(number) for number in row] for row in info.matrix.tolist()],
+        distortion=[_real(number) for number in info.distortion.tolist()],
+    )
+
+
+def _state(state: State) -> StateSent:
+    value = state.value
+    return StateSent.model_construct(
+        value=[_real(n) for n in value] if isinstance(value, tuple) else _real(value),
+        age=state.age,
+        stamp_source=state.stamp_source,
+        frame_id=state.frame_id,
+    )
+
+
+def _rubric(rubric: Rubric) -> RubricSent:
+    return RubricSent(
+        text=rubric.text,
+        criteria=[
+            CriterionSent(name=one.name, text=one.text, weight=one.weight, must=one.must)
+            for one in rubric.criteria
+        ],
+        version=rubric.version,
+    )
+
+
+def _real(number: float) -> Any:
+    if math.isfinite(number):
+        return float(number)
+    if math.isnan(number):
+        return 'NaN'
+    return 'Infinity' if number > 0 else '-Infinity'
+
+
+def _plain_check(check: Any) -> dict[str, Any]:
+    dump = getattr(check, 'model_dump', None)
+    plain: dict[str, Any] = dump(mode='json', exclude_none=True) if callable(dump) else dict(check)
+    return plain
