@@ -2,17 +2,19 @@
 
 ::
 
-    client = EvaluationClient()
-    outcome = client.run('pick_object', {'target': 'bottle'}, lambda segment: robot.pick('bottle'))
+    with EvaluationClient() as client:
+        client.run('pick_object', {'target': 'bottle'}, lambda segment: robot.pick('bottle'))
 
 What the callable returns is not looked at: whether the tool worked is for the evaluator to say.
 
 Threading: :meth:`EvaluationClient.run` blocks the calling thread, which must not be one that
-spins the client's node. Without a node of yours the client makes one and spins it in a thread.
+spins the client's node. Without a node of yours the client makes one and spins it in a thread,
+which ends when the client is closed, at the latest when the interpreter ends.
 """
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Callable, Mapping
 import contextlib
 import threading
@@ -40,6 +42,8 @@ ACCEPT_TIMEOUT = 5.0
 """Seconds that a server may take to accept a goal before it is sent again."""
 POLL_PERIOD = 0.2
 """Seconds between looks at whether the server is still there."""
+SILENT_WAIT = 3.0
+"""Seconds of waiting for the server before a warning names it; discovery takes up to 1.7 s."""
 
 
 class RunNotSuccessfulError(HarnessEvalError):
@@ -118,6 +122,7 @@ class EvaluationClient:
             self._own = _OwnNode()
             node = self._own.node
         self._node = node
+        self._server = server
         group = ReentrantCallbackGroup()
         self._action = ActionClient(node, Evaluate, f'{server}/evaluate', callback_group=group)
         self._interrupt = node.create_client(
@@ -145,11 +150,22 @@ class EvaluationClient:
             self._own.close()
 
     def wait_for_server(self, timeout: float = 30.0) -> bool:
-        """Wait until the evaluator node takes completions; False if it does not in time."""
-        deadline = time.monotonic() + timeout
+        """Wait until the evaluator node takes completions; False if it does not in time.
+
+        A warning names the node that is waited for, if that takes long.
+        """
+        start = time.monotonic()
+        warned = False
         while not self._action.server_is_ready():
-            if time.monotonic() > deadline:
+            waited = time.monotonic() - start
+            if waited > timeout:
                 return False
+            if waited > SILENT_WAIT and not warned:
+                warned = True
+                self._node.get_logger().warning(
+                    f'waiting for the evaluator node {self._server!r}, which is not there yet; '
+                    'is it started and active, in this namespace and ROS_DOMAIN_ID?'
+                )
             time.sleep(0.02)
         return True
 
@@ -162,8 +178,11 @@ class EvaluationClient:
         run_id: str | None = None,
         on_event: Callable[[Event], None] | None = None,
         timeout: float = 120.0,
+        server_timeout: float = 30.0,
     ) -> Outcome:
         """Run a tool until it is done, one segment after the other.
+
+        Nothing moves before the evaluator node is there to look at what comes of it.
 
         Args:
             tool: Name of the tool in the configuration.
@@ -175,6 +194,7 @@ class EvaluationClient:
             on_event: Gets each step, on the thread of the executor. After ``captured`` the robot
                 may move again.
             timeout: Seconds to wait for the outcome of each segment.
+            server_timeout: Seconds to wait for the evaluator node before each segment.
 
         Returns:
             The outcome, whose verdict is ``success``.
@@ -184,11 +204,19 @@ class EvaluationClient:
             RunError: The evaluation could not be done.
             RunAbstained: The evaluator has no answer.
             RunInterrupted: Somebody stopped it.
-            NoOutcome: Nothing came in time.
+            NoOutcome: Nothing came in time, or the evaluator node was not there; then the segment
+                was not begun.
         """
         name = run_id or f'{tool}-{uuid.uuid4().hex[:12]}'
         segment = 0
         while True:
+            if not self.wait_for_server(server_timeout):
+                raise NoOutcome(
+                    name,
+                    f'no evaluator node {self._server!r} within {server_timeout:g} s, so segment '
+                    f'{segment} was not begun; start the node, or look at its namespace and at '
+                    'ROS_DOMAIN_ID',
+                )
             try:
                 execute(segment)
             except BaseException as error:
@@ -341,8 +369,11 @@ class _OwnNode:
         self._executor.add_node(self.node)
         self._thread = threading.Thread(target=self._spin, name=name, daemon=True)
         self._thread.start()
+        # A daemon thread that is inside rclpy when the interpreter goes down aborts the process.
+        atexit.register(self.close)
 
     def close(self) -> None:
+        atexit.unregister(self.close)
         self._executor.shutdown(timeout_sec=2.0)
         self._thread.join(2.0)
         self.node.destroy_node()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
+import subprocess
+import sys
 from typing import Any
 
 from evaluation_world import EvaluationWorld
@@ -32,6 +34,12 @@ def client(world: EvaluationWorld) -> EvaluationClient:
 
 
 BOTTLE = {'target': 'bottle'}
+
+NOT_CLOSED = """
+from harness_eval.client import EvaluationClient
+client = EvaluationClient()
+client.run('pick', {'target': 'bottle'}, lambda segment: None)
+"""
 
 
 def test_a_successful_run_returns_its_outcome(
@@ -109,7 +117,36 @@ def test_a_tool_that_raises_interrupts_its_run(
         client.run('pick', BOTTLE, lambda segment: None, run_id='run-1')
 
 
-def test_a_missing_node_is_no_outcome(ros: Any) -> None:
+def test_nothing_moves_while_the_evaluator_node_is_missing(ros: Any) -> None:
+    client = EvaluationClient(ros.node('agent', spin=True))
+    moved: list[int] = []
+    with pytest.raises(NoOutcome, match="no evaluator node 'harness_eval' within 0.2 s"):
+        client.run('pick', BOTTLE, moved.append, server_timeout=0.2)
+    assert moved == []
+
+
+def test_a_missing_node_is_no_outcome_of_a_reported_run(ros: Any) -> None:
     client = EvaluationClient(ros.node('agent', spin=True))
     with pytest.raises(NoOutcome, match='no evaluator node'):
-        client.run('pick', BOTTLE, lambda segment: None, timeout=0.5)
+        client.report('run-1', 'pick', BOTTLE, timeout=0.5)
+
+
+def test_a_long_wait_names_the_node_that_is_waited_for(
+    ros: Any, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr('harness_eval.client.SILENT_WAIT', 0.1)
+    client = EvaluationClient(ros.node('agent', spin=True), server='arm/judge')
+    assert not client.wait_for_server(0.3)
+    assert capfd.readouterr().err.count("waiting for the evaluator node 'arm/judge'") == 1
+
+
+def test_a_client_that_nobody_closes_does_not_crash_the_end_of_the_interpreter(
+    world: EvaluationWorld,
+) -> None:
+    ends = [
+        subprocess.run(
+            [sys.executable, '-c', NOT_CLOSED], capture_output=True, text=True, timeout=60.0
+        )
+        for _ in range(4)
+    ]
+    assert [(end.returncode, end.stderr) for end in ends] == [(0, '')] * 4
