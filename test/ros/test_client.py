@@ -120,7 +120,7 @@ def test_a_tool_that_raises_interrupts_its_run(
 def test_nothing_moves_while_the_evaluator_node_is_missing(ros: Any) -> None:
     client = EvaluationClient(ros.node('agent', spin=True))
     moved: list[int] = []
-    with pytest.raises(NoOutcome, match="no evaluator node 'harness_eval' within 0.2 s"):
+    with pytest.raises(NoOutcome, match=r"no evaluator node 'harness_eval' within 0\.2 s"):
         client.run('pick', BOTTLE, moved.append, server_timeout=0.2)
     assert moved == []
 
