@@ -80,16 +80,6 @@ def notes(config: Config) -> Iterator[str]:
         tool = source.tool if source.action is not None else source.tool_name
         if tool is not None and tool not in required:
             yield f'completions of {tool} are ignored, since it is not a required tool'
-    for tool, settings in config.evaluation.tools.items():
-        for check in settings.checks:
-            marker = check.marker
-            if marker is None or marker.visible:
-                continue
-            if config.capture.views[marker.view].usable is None:
-                yield (
-                    f'{tool} asks that marker {marker.id} is not seen in {marker.view}, and a '
-                    f"covered camera sees none: give the view a 'usable' condition"
-                )
 
 
 def _tools(config: Config) -> Table:

@@ -282,6 +282,8 @@ class Check(Settings):
 class UsableCondition(Settings):
     """What must be seen in a view before anything is concluded from it; exactly one of the two.
 
+    A condition that a covered camera meets is refused.
+
     Attributes:
         marker: A fiducial marker that is always in the picture, for example on the table.
         color: A colour that always covers a share of the picture.
@@ -293,4 +295,9 @@ class UsableCondition(Settings):
     @model_validator(mode='after')
     def _one_kind(self) -> UsableCondition:
         exactly_one(self, ('marker', 'color'))
+        if self.color is not None and self.color.coverage[0] == 0.0:
+            raise ValueError(
+                'expected a coverage whose lowest share is above 0, found '
+                f'{list(self.color.coverage)}, which a covered camera meets too'
+            )
         return self

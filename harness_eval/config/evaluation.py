@@ -21,7 +21,8 @@ class ToolSettings(Settings):
 
     Attributes:
         arguments: The only arguments that may reach a post-condition.
-        views: Views and states that its observation needs; default: all.
+        views: Views and states that its observation needs; default: all. States that its checks
+            name belong to it in any case.
         references: Reference pictures by name; paths relative to the file that names them, or
             ``package://package/path`` in the share folder of a ROS 2 package.
         failure_kinds: What its failures may be called.
@@ -47,6 +48,11 @@ class ToolSettings(Settings):
     report: Report | None = None
     oracle: OracleSettings | None = None
     on_success: tuple[EffectSettings, ...] = ()
+
+    @property
+    def checked_states(self) -> tuple[str, ...]:
+        """Names of the states that its checks look at."""
+        return tuple(check.state.name for check in self.checks if check.state is not None)
 
     @field_validator('views')
     @classmethod

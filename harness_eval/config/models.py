@@ -137,11 +137,16 @@ class Config(Settings):
     def states_of(self, tool: str) -> tuple[str, ...]:
         """List the states that an observation of ``tool`` needs, in the order of the file.
 
+        A state that a check of the tool names is one of them, whatever its ``views`` list.
+
         Raises:
             KeyError: The tool is not a required one.
         """
-        chosen = self.tool(tool).views
-        return tuple(name for name in self.capture.states if chosen is None or name in chosen)
+        settings = self.tool(tool)
+        if settings.views is None:
+            return tuple(self.capture.states)
+        needed = {*settings.views, *settings.checked_states}
+        return tuple(name for name in self.capture.states if name in needed)
 
     def evaluator_of(self, tool: str) -> str:
         """Name the evaluator of a required tool, a key of ``evaluation.evaluators``.

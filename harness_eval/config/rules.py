@@ -9,13 +9,16 @@ from collections.abc import Iterator
 
 from harness_eval.config.draft import Draft
 from harness_eval.config.errors import did_you_mean
-from harness_eval.config.models import CompletionSource, TOOL_COMPLETION
+from harness_eval.config.models import CompletionSource, Config, TOOL_COMPLETION
 from harness_eval.config.placeholders import placeholders
 from harness_eval.config.places import KeyPath
 from harness_eval.config.rules_evaluators import evaluator_rules
 from harness_eval.config.rules_tools import tool_rules
 from harness_eval.config.shape import Finding
 
+_ACTION_TOPICS = ('/_action/status', '/_action/feedback')
+"""How the topics end on which the server of an action tells of its goals."""
+_DEFAULT_SOURCES = tuple(source.topic for source in Config().completions if source.topic)
 _MAPPING_KEYS = ('run_id', 'tool', 'tool_name', 'segment', 'stamp', 'arguments')
 
 
@@ -81,6 +84,24 @@ def _capture(draft: Draft) -> Iterator[Finding]:
     for name, state in draft.states.items():
         if state is not None:
             yield from _field_path(('capture', 'states', name, 'field'), state.field)
+            yield from _no_claim(('capture', 'states', name, 'topic'), state.topic, draft)
+
+
+def _no_claim(at: KeyPath, topic: str, draft: Draft) -> Iterator[Finding]:
+    """What a tool says of itself must not reach a judge by way of a state."""
+    named = [source.topic for source in draft.completions if source is not None and source.topic]
+    claims = {name.lstrip('/') for name in (*named, *_DEFAULT_SOURCES)}
+    if topic.lstrip('/') in claims:
+        what = 'a source of completions'
+    elif topic.endswith(_ACTION_TOPICS):
+        what = 'what an action says of itself'
+    else:
+        return
+    yield (
+        at,
+        'expected a topic on which a sensor says what is so, found '
+        f'{topic!r}, which is {what}; a judge may not see what a tool claims',
+    )
 
 
 def _completions(draft: Draft) -> Iterator[Finding]:

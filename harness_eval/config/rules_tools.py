@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness_eval.config.checks import Check, MarkerCheck, StateCheck
+from harness_eval.config.checks import ChangeCheck, Check, ColorCheck, MarkerCheck, StateCheck
 from harness_eval.config.draft import Draft
 from harness_eval.config.errors import did_you_mean
 from harness_eval.config.models import ToolSettings
@@ -144,9 +144,11 @@ def _check(at: KeyPath, check: Check, settings: ToolSettings, draft: Draft) -> I
             f'{check.failure_kind!r}{did_you_mean(check.failure_kind, known, what="they are")}',
         )
     if isinstance(target, StateCheck):
-        yield from _seen((*where, 'name'), target.name, 'state', list(draft.states), settings)
+        # A state that a check names belongs to the observation, whatever 'views' lists.
+        yield from _seen((*where, 'name'), target.name, 'state', list(draft.states), None)
         return
-    yield from _seen((*where, 'view'), target.view, 'view', list(draft.views), settings)
+    yield from _seen((*where, 'view'), target.view, 'view', list(draft.views), settings.views)
+    yield from _covered(where, check, draft)
     if isinstance(target, MarkerCheck):
         view = draft.views.get(target.view)
         if target.position is not None and view is not None and view.camera_info is None:
@@ -167,14 +169,35 @@ def _check(at: KeyPath, check: Check, settings: ToolSettings, draft: Draft) -> I
 
 
 def _seen(
-    at: KeyPath, name: str, what: str, known: list[str], settings: ToolSettings
+    at: KeyPath, name: str, what: str, known: list[str], listed: tuple[str, ...] | None
 ) -> Iterator[Finding]:
     """A check looks at something that exists and that the tool's observation has."""
     if name not in known:
         hint = did_you_mean(name, known, what='there are')
         yield at, f'expected a {what} of capture.{what}s, found {name!r}{hint}'
-    elif settings.views is not None and name not in settings.views:
+    elif listed is not None and name not in listed:
         yield (
             at,
             f"expected a {what} that the tool's 'views' lists, found {name!r}; add it there",
+        )
+
+
+def _covered(where: KeyPath, check: Check, draft: Draft) -> Iterator[Finding]:
+    """A covered camera shows no marker, no colour and no change: it would prove an absence."""
+    target = check.settings
+    if isinstance(target, MarkerCheck):
+        key, found = 'visible', not target.visible
+    elif isinstance(target, ColorCheck):
+        key, found = 'coverage', target.coverage[0] == 0.0
+    elif isinstance(target, ChangeCheck):
+        key, found = 'fraction', target.fraction[0] == 0.0
+    else:
+        return
+    view = draft.views.get(target.view)
+    if found and view is not None and view.usable is None:
+        yield (
+            (*where, key),
+            f"expected 'usable' on capture.views.{target.view}, since a covered camera meets this "
+            'check too, found none; say there what is always to be seen, for example '
+            'usable: {marker: {dictionary: DICT_4X4_50, id: 0}}',
         )

@@ -22,7 +22,7 @@ evaluation:
   tools:
     pick:
       checks:
-        - marker: {view: front, dictionary: DICT_4X4_50, id: 7, visible: false}
+        - marker: {view: front, dictionary: DICT_4X4_50, id: 7}
 capture: {views: {front: {topic: image}}}
 completions: [{action: go, tool: move}]
 scene_graph: {mode: observe}
@@ -92,11 +92,10 @@ def test_what_is_allowed_and_seldom_meant_is_noted(tmp_path: Path) -> None:
     file = tmp_path / 'cell.yaml'
     file.write_text(FILE)
     found = list(notes(load_config(file)))
-    assert len(found) == 4
+    assert len(found) == 3
     assert found[0].startswith('mode observe')
     assert found[1].endswith('not required: place')
     assert found[2].startswith('completions of move are ignored')
-    assert "'usable' condition" in found[3]
 
 
 def test_the_example_gives_no_cause_for_a_note() -> None:

@@ -61,6 +61,18 @@ def test_the_example_loads_and_has_all_that_it_says() -> None:
     assert [check.kind for check in config.tool('insert_peg').checks] == ['state', 'color']
 
 
+def test_a_state_that_a_check_names_is_observed_though_views_lists_only_cameras(
+    path: Path,
+) -> None:
+    text = path.read_text().replace(
+        'views: [grip, front]}}',
+        'views: [front], checks: [{state: {name: grip, between: [0, 1]}}]}}',
+    )
+    path.write_text(text)
+    config = load_config(path)
+    assert (config.views_of('grasp'), config.states_of('grasp')) == (('front',), ('grip',))
+
+
 def test_loading_the_example_takes_a_small_part_of_the_start_of_the_node() -> None:
     load_config(EXAMPLE)
     begin = time.process_time()

@@ -31,7 +31,7 @@ evaluation:
           failure_kind: dropped
         - similar: {view: front, reference: goal, at_least: 0.5}
         - change: {view: front, reference: goal, fraction: [0.1, 1.0]}
-        - color: {view: front, lower: [170, 0, 0], upper: [10, 9, 9], coverage: [0.0, 0.5]}
+        - color: {view: front, lower: [170, 0, 0], upper: [10, 9, 9], coverage: [0.1, 0.5]}
       on_success:
         - {add_edge: ["{target}", held_by, gripper]}
     peg:
@@ -56,6 +56,19 @@ evidence: {max_bytes: 1GiB}
 def folder(tmp_path: Path) -> Path:
     (tmp_path / 'held.png').write_bytes(b'a picture, decoded by whoever needs it')
     return tmp_path
+
+
+@pytest.mark.parametrize(
+    ('good', 'better'),
+    [('id: 7,', 'id: 7, visible: false,'), ('coverage: [0.1, 0.5]', 'coverage: [0, 0.5]')],
+)
+def test_an_absence_may_be_concluded_from_a_view_that_is_known_to_be_usable(
+    folder: Path, good: str, better: str
+) -> None:
+    usable = 'front: {topic: f, usable: {marker: {dictionary: DICT_4X4_50, id: 0}}}'
+    text = GOOD.replace('front: {topic: front/image_raw}', usable).replace(good, better)
+    (folder / 'cell.yaml').write_text(text, encoding='utf-8')
+    load_config(folder / 'cell.yaml')
 
 
 def problems(folder: Path, text: str) -> list[Problem]:
@@ -174,6 +187,40 @@ CASES: dict[str, tuple[str, str, int, str, str]] = {
         'marker: {view: front', 'marker: {view: wrist', 18,
         'evaluation.tools.pick.checks[0].marker.view', "the tool's 'views' lists",
     ),
+    'marker that a covered camera does not show either': (
+        'id: 7,', 'id: 7, visible: false,', 18, 'evaluation.tools.pick.checks[0].marker.visible',
+        "expected 'usable' on capture.views.front",
+    ),
+    'colour that a covered camera does not show either': (
+        'coverage: [0.1, 0.5]', 'coverage: [0, 0.5]', 23,
+        'evaluation.tools.pick.checks[4].color.coverage', 'a covered camera meets this check too',
+    ),
+    'change that a covered camera may not show either': (
+        'fraction: [0.1, 1.0]', 'fraction: [0.0, 0.9]', 22,
+        'evaluation.tools.pick.checks[3].change.fraction', "expected 'usable'",
+    ),
+    'usable condition that a covered camera meets': (
+        'front: {topic: front/image_raw}',
+        'front: {topic: f, usable: {color: {lower: [0, 0, 0], upper: [9, 9, 9], '
+        'coverage: [0, 0.5]}}}',
+        30, 'capture.views.front.usable', 'a covered camera meets too',
+    ),
+    'state that is a source of completions': (
+        'grip: {topic: joint_states', 'grip: {topic: /done', 33, 'capture.states.grip.topic',
+        'a judge may not see what a tool claims',
+    ),
+    'state that is the default source of completions': (
+        'grip: {topic: joint_states', 'grip: {topic: tool_completions', 33,
+        'capture.states.grip.topic', 'a source of completions',
+    ),
+    'state that is the status of an action': (
+        'grip: {topic: joint_states', 'grip: {topic: arm/_action/status', 33,
+        'capture.states.grip.topic', 'what an action says of itself',
+    ),
+    'state that is the feedback of an action': (
+        'grip: {topic: joint_states', 'grip: {topic: arm/_action/feedback', 33,
+        'capture.states.grip.topic', 'what an action says of itself',
+    ),
     'state as the view of a check': (
         'marker: {view: front', 'marker: {view: grip', 18,
         'evaluation.tools.pick.checks[0].marker.view', 'expected a view of capture.views',
@@ -230,7 +277,7 @@ CASES: dict[str, tuple[str, str, int, str, str]] = {
         'evaluation.tools.pick.checks[1].state.between[0]', 'finite',
     ),
     'a coverage that every picture meets': (
-        'coverage: [0.0, 0.5]', 'coverage: [0, 1]', 23,
+        'coverage: [0.1, 0.5]', 'coverage: [0, 1]', 23,
         'evaluation.tools.pick.checks[4].color.coverage', 'bounds that can fail',
     ),
     'a correlation that every picture meets': (
