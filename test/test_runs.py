@@ -74,11 +74,17 @@ def test_the_first_completion_of_a_required_tool_is_taken() -> None:
     assert ruling(completion(tool='pick')) == TAKE
 
 
+def test_a_mistyped_tool_is_ignored_with_the_tool_that_may_be_meant() -> None:
+    made = screen(completion(tool='pikc'), SETTINGS)
+    assert made is not None
+    assert made.detail == "'pikc' is not required, did you mean 'pick'?"
+
+
 def test_a_completion_of_a_tool_that_is_not_required_is_ignored_whatever_it_holds() -> None:
     assert ruling(completion(tool='wave', run_id='')) == (Ruling.IGNORE, 'not_required')
     made = screen(completion(tool='w' * 10**6), SETTINGS)
     assert made is not None
-    assert len(made.detail) < 300
+    assert len(made.detail) < 400
 
 
 @pytest.mark.parametrize(

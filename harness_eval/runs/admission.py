@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from harness_eval.config.errors import did_you_mean
 from harness_eval.config.models import EvaluationSettings
 from harness_eval.runs.names import id_problem, MAX_ID_LENGTH, printable
 from harness_eval.runs.records import CLOSED, Completion, PENDING, Run, Segment
@@ -65,7 +66,8 @@ def screen(completion: Completion, evaluation: EvaluationSettings) -> Admission 
     """
     if completion.tool not in evaluation.required_tools:
         tool = printable(completion.tool, MAX_ID_LENGTH)
-        return Admission(Ruling.IGNORE, 'not_required', f'{tool!r} is not required')
+        hint = did_you_mean(tool, evaluation.required_tools, what='required_tools')
+        return Admission(Ruling.IGNORE, 'not_required', f'{tool!r} is not required{hint}')
     problem = completion_problem(completion)
     return None if problem is None else Admission(Ruling.FAIL, *problem)
 
