@@ -77,12 +77,12 @@ class Proposals:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """A transaction of the ledger in which updates are held and ruled on.
+        """A transaction of the ledger in which updates are held and ruled on; it is durable.
 
         Raises:
             LedgerError: Nothing of it is on record.
         """
-        with self._ledger.transaction():
+        with self._ledger.transaction(durable=True):
             if self._doubtful:
                 self.resume()
             yield

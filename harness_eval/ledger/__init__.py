@@ -5,8 +5,15 @@ loses nothing, decides nothing twice and releases nothing twice. One process wri
 is refused. The writer belongs to one thread; readers (:class:`LedgerReader`) have connections
 of their own and may live in any process.
 
-SQLite runs in WAL mode with ``synchronous=NORMAL``: a commit survives the death of the process,
-and the file stays consistent through a power cut, which may take the last commits with it.
+SQLite runs in WAL mode. A commit survives the death of the process. One that decides a run or
+rules on an update also waits for the disk (``synchronous=FULL``), so that a power cut can take no
+revision back that was published and give its number to another update. Other steps do not wait
+(``synchronous=NORMAL``): a power cut may take the newest of them, and then a completion that had
+no outcome is unknown, and an update or an outcome is published a second time.
+
+A file that is deleted or replaced while a node writes it is noticed in the next transaction, which
+fails, as do all later ones until the file is back or the node is started again. Reading waits for
+no writer.
 
 Growth: the newest 20,000 segments are kept whole with their outcomes. Older runs are reduced to
 their names, which are kept for good (some 60 bytes each), so that a run can be decided, and an

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
-import fcntl
 import json
 import os
 from pathlib import Path
@@ -16,6 +15,7 @@ import uuid
 import sqlalchemy as sa
 
 from harness_eval.contract import LedgerError
+from harness_eval.ledger.possession import Possession
 from harness_eval.ledger.statements import Statement
 from harness_eval.ledger.tables import (
     attempts_table,
@@ -69,6 +69,10 @@ CACHE_KIB = 512
 """KiB of pages that SQLite keeps in memory; a run touches some 20, and the system caches too."""
 
 
+_READING = 'harness_eval_reading'
+"""Execution option of connections that only read."""
+
+
 class Ledger:
     """The one writer of a ledger. All calls but :meth:`checkpoint` come from one thread.
 
@@ -99,7 +103,7 @@ class Ledger:
         try:
             path = Path(os.path.realpath(path))  # one lock, whatever link leads to the file
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._lock = _lock(path)
+            self._possession = Possession(path)
         except OSError as error:
             raise LedgerError(
                 'ledger_unavailable', f'cannot make {path.name}: {error.strerror}', retryable=True
@@ -112,17 +116,20 @@ class Ledger:
             poolclass=sa.pool.StaticPool,
         )
         sa.event.listen(self._engine, 'connect', _configure)
-        sa.event.listen(self._engine, 'begin', _begin_immediate)
+        sa.event.listen(self._engine, 'begin', _begin)
+        self._readings = self._engine.execution_options(**{_READING: True})
         self._beside = sa.create_engine(engine_url(path), poolclass=sa.pool.NullPool)
         self._logged = 0
         self._connection: sa.Connection | None = None
         self._stale = False  # counters may be ahead of the file after a failed transaction
+        self._durable: bool | None = None  # what the connection was told last
         try:
-            with self.transaction() as connection:
+            with self.transaction(durable=True) as connection:
                 _check_whole(connection, path.name)
                 metadata.create_all(connection)
                 self.graph_id = _first_use(connection)
                 self._read_counters(connection)
+            self._possession.remember()
         except LedgerError:
             self.close()
             raise
@@ -130,28 +137,60 @@ class Ledger:
     def close(self) -> None:
         """Give up the lock and the file."""
         self._engine.dispose()
-        os.close(self._lock)
+        self._possession.close()
 
     @contextmanager
-    def transaction(self) -> Iterator[sa.Connection]:
+    def transaction(self, *, durable: bool = False) -> Iterator[sa.Connection]:
         """Everything inside is on record when it ends, or nothing of it.
 
+        Args:
+            durable: It survives a power cut once this has ended, for which the disk is waited for.
+
         Raises:
-            LedgerError: ``ledger_unavailable``: the disk is full, or somebody holds the file.
+            LedgerError: ``ledger_unavailable``: the disk is full, somebody holds the file, or it
+                was deleted or replaced. If that happened while this ended, it may be on record
+                all the same. ``ledger_in_use``: another node has taken the file over.
         """
         with translated('write'), self._engine.connect() as connection:
             try:
+                if not self._possession.check():
+                    self._stale = True
+                self._wait_for_disk(connection, durable)
                 with connection.begin():
                     if self._stale:
                         self._read_counters(connection)
                     self._connection = connection
                     yield connection
                 self._logged += 1
+                self._possession.check()  # or it may have gone into a file that nobody sees
             except BaseException:
                 self._stale = True
                 raise
             finally:
                 self._connection = None
+
+    def _wait_for_disk(self, connection: sa.Connection, durable: bool) -> None:
+        """Say whether the next commit waits for the disk; SQLite takes that outside of one."""
+        if durable is not self._durable:
+            level = 'FULL' if durable else 'NORMAL'
+            # Through the driver, since SQLAlchemy would begin a transaction.
+            connection.connection.cursor().execute(f'PRAGMA synchronous={level}').close()
+            self._durable = durable
+
+    @contextmanager
+    def reading(self) -> Iterator[sa.Connection]:
+        """A view of what is on record; it waits for nobody who writes.
+
+        Raises:
+            LedgerError: ``ledger_unavailable`` or ``ledger_in_use``, as for a transaction.
+        """
+        self._possession.check()
+        with (
+            translated('read'),
+            self._readings.connect() as connection,
+            connection.begin(),
+        ):
+            yield connection
 
     @property
     def checkpoint_due(self) -> bool:
@@ -183,7 +222,7 @@ class Ledger:
         if self._connection is not None:
             yield self._connection
         else:
-            with self.transaction() as connection:
+            with self.reading() as connection:
                 yield connection
 
     # --- runs -------------------------------------------------------------------------------
@@ -467,33 +506,20 @@ class Ledger:
         self._stale = False
 
 
-def _lock(path: Path) -> int:
-    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
-    handle = os.open(path.with_name(path.name + '.lock'), flags, 0o644)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        os.close(handle)
-        raise LedgerError(
-            'ledger_in_use',
-            f'another node writes {path.name}; stop it, or give this one a ledger_url of its own',
-        ) from error
-    return handle
-
-
 def _configure(connection: Any, _record: Any) -> None:
     connection.isolation_level = None  # SQLAlchemy's begin event opens the transaction instead
     cursor = connection.cursor()
     cursor.execute(f'PRAGMA busy_timeout={BUSY_TIMEOUT_MS}')
     cursor.execute('PRAGMA journal_mode=WAL')
-    cursor.execute('PRAGMA synchronous=NORMAL')
+    cursor.execute('PRAGMA synchronous=FULL')
     cursor.execute(f'PRAGMA wal_autocheckpoint={WAL_PAGES}')
     cursor.execute(f'PRAGMA cache_size=-{CACHE_KIB}')
     cursor.close()
 
 
-def _begin_immediate(connection: sa.Connection) -> None:
-    connection.exec_driver_sql('BEGIN IMMEDIATE')
+def _begin(connection: sa.Connection) -> None:
+    reading = connection.get_execution_options().get(_READING, False)
+    connection.exec_driver_sql('BEGIN' if reading else 'BEGIN IMMEDIATE')
 
 
 def _check_whole(connection: sa.Connection, name: str) -> None:

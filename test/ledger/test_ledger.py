@@ -249,19 +249,86 @@ def test_a_reader_works_after_the_node_has_ended(ledger: Ledger, url: str) -> No
     reader.close()
 
 
-def test_a_foreign_lock_is_a_fault_within_a_second_and_passes(ledger: Ledger, path: Path) -> None:
+def test_a_foreign_lock_is_a_fault_of_writing_within_a_second_and_passes(
+    ledger: Ledger, path: Path
+) -> None:
     foreign = sqlite3.connect(path, isolation_level=None)
     foreign.execute('BEGIN EXCLUSIVE')
     begun = time.monotonic()
-    for attempt in (lambda: accept(ledger), lambda: ledger.run('run'), lambda: hold(ledger)):
+    for attempt in (lambda: accept(ledger), lambda: hold(ledger)):
         with pytest.raises(LedgerError, match='locked') as raised:
             attempt()
         assert raised.value.kind == 'ledger_unavailable'
         assert raised.value.retryable
     assert time.monotonic() - begun < 3.0
+    assert ledger.run('run') is None, 'reading waits for no writer'
     foreign.execute('ROLLBACK')
     foreign.close()
     assert accept(ledger).order == 1
+
+
+@pytest.mark.parametrize('suffixes', [('',), ('-wal',), ('', '-wal', '-shm')])
+@pytest.mark.parametrize('replaced', [False, True])
+def test_a_file_that_is_deleted_or_replaced_takes_nothing_more(
+    ledger: Ledger, path: Path, tmp_path: Path, suffixes: tuple[str, ...], replaced: bool
+) -> None:
+    accept(ledger, 'before')
+    kept = tmp_path / 'kept'
+    kept.mkdir()
+    for suffix in suffixes:
+        file = path.with_name(path.name + suffix)
+        file.rename(kept / file.name)
+        if replaced:
+            file.write_bytes((kept / file.name).read_bytes())
+    for attempt in (lambda: accept(ledger), lambda: ledger.run('before'), lambda: hold(ledger)):
+        with pytest.raises(LedgerError, match='deleted or replaced') as raised:
+            attempt()
+        assert raised.value.kind == 'ledger_unavailable'
+    for file in kept.iterdir():
+        file.replace(path.with_name(file.name))
+    assert accept(ledger, 'after').order == 2, 'the file is back'
+
+
+def test_what_was_decided_while_the_file_was_being_deleted_is_reported_as_failed(
+    ledger: Ledger, path: Path
+) -> None:
+    segment = accept(ledger)
+    with pytest.raises(LedgerError, match='deleted or replaced'), ledger.transaction():
+        ledger.set_state(dataclasses.replace(segment, state=SegmentState.STARTED))
+        path.unlink()
+
+
+def test_a_lock_that_is_deleted_is_made_again_and_keeps_a_second_node_out(
+    ledger: Ledger, path: Path, url: str
+) -> None:
+    path.with_name(path.name + '.lock').unlink()
+    accept(ledger)
+    with pytest.raises(LedgerError) as raised:
+        Ledger(url)
+    assert raised.value.kind == 'ledger_in_use'
+
+
+def test_of_two_nodes_after_a_deleted_lock_one_writes(
+    ledger: Ledger, path: Path, url: str
+) -> None:
+    path.with_name(path.name + '.lock').unlink()
+    second = Ledger(url)
+    with pytest.raises(LedgerError, match='another node writes') as raised:
+        accept(ledger)
+    assert raised.value.kind == 'ledger_in_use'
+    accept(second)
+    second.close()
+    assert accept(ledger, 'next').order == 2
+
+
+@pytest.mark.parametrize(('durable', 'level'), [(True, 2), (False, 1)])
+def test_a_durable_transaction_waits_for_the_disk_and_others_do_not(
+    ledger: Ledger, durable: bool, level: int
+) -> None:
+    for wanted in (not durable, durable):
+        with ledger.transaction(durable=wanted) as connection:
+            found = connection.exec_driver_sql('PRAGMA synchronous').scalar()
+    assert found == level
 
 
 def fill(ledger: Ledger) -> int:

@@ -24,12 +24,12 @@ def kill_at(world: World, number: int, when: str) -> None:
     seen = 0
 
     @contextmanager
-    def transaction() -> Iterator[Any]:
+    def transaction(*, durable: bool = False) -> Iterator[Any]:
         nonlocal seen
         seen += 1
         if seen == number and when == 'before':
             raise Killed
-        with real() as connection:
+        with real(durable=durable) as connection:
             yield connection
         if seen == number:
             raise Killed

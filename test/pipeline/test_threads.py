@@ -53,9 +53,9 @@ class WatchedLedger(Ledger):
     users: set[str]
 
     @contextmanager
-    def transaction(self) -> Iterator[sa.Connection]:
+    def transaction(self, *, durable: bool = False) -> Iterator[sa.Connection]:
         self.users = {*getattr(self, 'users', set()), threading.current_thread().name}
-        with super().transaction() as connection:
+        with super().transaction(durable=durable) as connection:
             yield connection
 
 

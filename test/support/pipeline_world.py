@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -78,8 +78,8 @@ class FaultyLedger(Ledger):
     """A ledger that fails when the test wants.
 
     Attributes:
-        fault: Asked with the number of each transaction: ``before`` fails it, ``after`` lets it
-            come through and reports it as failed, anything else lets it be.
+        fault: Asked with the number of each transaction, or look at the record: ``before`` fails
+            it, ``after`` lets it come through and reports it as failed, anything else lets it be.
         transactions: How many there were.
     """
 
@@ -87,12 +87,22 @@ class FaultyLedger(Ledger):
     fault: Callable[[int], str] = staticmethod(lambda number: '')
 
     @contextmanager
-    def transaction(self) -> Iterator[sa.Connection]:
+    def transaction(self, *, durable: bool = False) -> Iterator[sa.Connection]:
+        with self._faulty(super().transaction(durable=durable)) as connection:
+            yield connection
+
+    @contextmanager
+    def reading(self) -> Iterator[sa.Connection]:
+        with self._faulty(super().reading()) as connection:
+            yield connection
+
+    @contextmanager
+    def _faulty(self, real: AbstractContextManager[sa.Connection]) -> Iterator[sa.Connection]:
         self.transactions += 1
         fault = self.fault(self.transactions)
         if fault == 'before':
             raise LedgerError('ledger_unavailable', 'the test wants it so', retryable=True)
-        with super().transaction() as connection:
+        with real as connection:
             yield connection
         if fault == 'after':
             raise LedgerError('ledger_unavailable', 'the test says so', retryable=True)
