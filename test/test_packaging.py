@@ -209,3 +209,42 @@ def test_the_licence_is_there_in_full(manifest: ET.Element) -> None:
     text = (ROOT / 'LICENSE').read_text()
     assert 'Apache License' in text
     assert 'END OF TERMS AND CONDITIONS' in text
+
+
+DOCUMENTS = [
+    path for folder in ('.', 'docs', 'examples') for path in sorted((ROOT / folder).glob('*.md'))
+]
+
+NOT_YET = {'docs/performance.md'}
+"""Pages that are linked to already."""
+
+
+@pytest.mark.parametrize('document', DOCUMENTS, ids=lambda path: path.name)
+def test_whatever_a_document_links_to_is_there(document: Path) -> None:
+    text = document.read_text(encoding='utf-8')
+    links = re.findall(r'\]\(([^)\s]+)\)', text)
+    missing = []
+    for link in links:
+        name, _, anchor = link.partition('#')
+        if ':' in name or link in NOT_YET:
+            continue  # another host's, or being written
+        target = document.parent / name if name else document
+        if not target.exists():
+            missing.append(link)
+        elif anchor and anchor not in anchors(target.read_text(encoding='utf-8')):
+            missing.append(link)
+    assert missing == []
+
+
+def anchors(markdown: str) -> set[str]:
+    """Names by which the headings of a page can be linked to, as GitHub makes them."""
+    headings = re.findall(r'^#+ (.+)$', markdown, re.MULTILINE)
+    return {re.sub(r'[^\w\- ]', '', heading).lower().replace(' ', '-') for heading in headings}
+
+
+@pytest.mark.parametrize('folder', ['.', 'harness_eval_msgs'])
+def test_the_changelog_is_well_formed(folder: str) -> None:
+    docutils = pytest.importorskip('docutils.core', reason='docutils is not installed')
+    text = (ROOT / folder / 'CHANGELOG.rst').read_text(encoding='utf-8')
+    # Anything that docutils so much as warns of is raised.
+    docutils.publish_doctree(text, settings_overrides={'halt_level': 2, 'report_level': 5})
