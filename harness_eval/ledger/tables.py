@@ -47,8 +47,14 @@ segments_table = sa.Table(
     sa.Column('state', sa.String, nullable=False, index=True),
     sa.Column('attempt', sa.Integer, nullable=False),
     sa.Column('evidence', sa.String, nullable=False),
+    sa.Column('evidence_digest', sa.String, nullable=False),
+    sa.Column('streams', sa.String, nullable=False),
+    sa.Column('rules', sa.String, nullable=False),
+    sa.Column('starts', sa.Integer, nullable=False),
+    sa.Column('era', sa.Integer, nullable=False),
     sa.Column('outcome', sa.String, nullable=True),
     sa.Column('published', sa.Boolean, nullable=False),
+    sa.Column('accepted', sa.Float, nullable=False),
     sa.Column('wall', sa.Float, nullable=False),
 )
 sa.Index(
@@ -211,11 +217,11 @@ def read_graph_id(connection: sa.Connection) -> str:
 
 def read_run(connection: sa.Connection, run_id: str) -> Run | None:
     """The run of that name, or None."""
-    known, interrupted, retired = _KNOWN_OF_RUN(connection, run_id=run_id).one()
-    if known or interrupted:
+    known = _KNOWN_OF_RUN(connection, run_id=run_id).one()
+    if known.segments or known.interruptions:
         rows = _SEGMENTS_OF_RUN(connection, run_id=run_id)
-        return Run(run_id, tuple(segment_of(row) for row in rows), bool(interrupted))
-    return Run(run_id, retired=True) if retired else None
+        return Run(run_id, tuple(segment_of(row) for row in rows), bool(known.interruptions))
+    return Run(run_id, retired=True) if known.retired else None
 
 
 _SEGMENTS_OF_RUN = Statement(
@@ -249,6 +255,12 @@ def segment_of(row: Any) -> Segment:
             state=SegmentState(row.state),
             attempt=row.attempt,
             evidence=row.evidence,
+            evidence_digest=row.evidence_digest,
+            streams=row.streams,
+            rules=row.rules,
+            starts=row.starts,
+            era=row.era,
+            accepted=row.accepted,
             outcome=None if row.outcome is None else Outcome.from_json(row.outcome),
         )
 

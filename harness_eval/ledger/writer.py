@@ -85,6 +85,11 @@ class Ledger:
         LedgerError: ``ledger_in_use`` (another process writes it), ``ledger_unsupported``
             (not SQLite, or made by a newer version), ``ledger_damaged`` or
             ``ledger_unavailable``.
+
+    Attributes:
+        graph_id: Identity of the graph whose revisions are counted here.
+        last_clock: How often the node's clock had gone back when the last process ended, and the
+            newest receipt since, in nanoseconds.
     """
 
     def __init__(
@@ -129,6 +134,7 @@ class Ledger:
                 metadata.create_all(connection)
                 self.graph_id = _first_use(connection)
                 self._read_counters(connection)
+                self._read_clock(connection)
             self._possession.remember()
         except LedgerError:
             self.close()
@@ -233,10 +239,36 @@ class Ledger:
             return read_run(connection, run_id)
 
     def add_segment(
-        self, completion: Completion, receipt: int, state: SegmentState = SegmentState.RECEIVED
+        self,
+        completion: Completion,
+        receipt: int,
+        state: SegmentState = SegmentState.RECEIVED,
+        *,
+        streams: str = '',
+        rules: str = '',
+        era: int = 0,
     ) -> Segment:
-        """Put an accepted completion on record, inside a transaction."""
-        segment = Segment(completion, self._next_order, receipt, state)
+        """Put an accepted completion on record, inside a transaction.
+
+        Args:
+            completion: What was reported.
+            receipt: Nanoseconds of its receipt on the node's clock.
+            state: What it begins as.
+            streams: Digest of the streams that are to show what it came to.
+            rules: Digest of what it is to be judged by.
+            era: How often the node's clock had gone back.
+        """
+        now = time.time()
+        segment = Segment(
+            completion,
+            self._next_order,
+            receipt,
+            state,
+            streams=streams,
+            rules=rules,
+            era=era,
+            accepted=now,
+        )
         _ADD_SEGMENT(
             self._active,
             run_id=completion.run_id,
@@ -248,15 +280,23 @@ class Ledger:
             state=state.value,
             attempt=1,
             evidence='',
+            evidence_digest='',
+            streams=streams,
+            rules=rules,
+            starts=0,
+            era=era,
             outcome=None,
             published=True,
-            wall=time.time(),
+            accepted=now,
+            wall=now,
         )
         self._next_order += 1
         return segment
 
     def set_state(self, segment: Segment) -> None:
-        """Put state, attempt and evidence of a segment on record, inside a transaction.
+        """Put how far a segment has come on record, inside a transaction.
+
+        That is its state, attempt, evidence, rules, and how often its evaluator was asked.
 
         Raises:
             LedgerError: On record it is not waiting for this attempt, nor open for it.
@@ -267,6 +307,9 @@ class Ledger:
             state=segment.state.value,
             attempt=segment.attempt,
             evidence=segment.evidence,
+            evidence_digest=segment.evidence_digest,
+            rules=segment.rules,
+            starts=segment.starts,
         )
 
     def decide(self, segment: Segment, outcome: Outcome) -> None:
@@ -282,6 +325,7 @@ class Ledger:
             state=outcome.state.value,
             attempt=outcome.attempt,
             evidence=segment.evidence,
+            evidence_digest=segment.evidence_digest,
             outcome=text,
             published=False,
         )
@@ -499,6 +543,16 @@ class Ledger:
         with self._reading() as connection:
             return [update_of(row, self.graph_id) for row in connection.execute(query)]
 
+    def wall_now(self) -> float:
+        """Seconds of the clock that :attr:`Segment.accepted` was read from."""
+        return time.time()
+
+    def _read_clock(self, connection: sa.Connection) -> None:
+        query = sa.select(segments_table.c.era, sa.func.max(segments_table.c.receipt))
+        newest = query.group_by(segments_table.c.era).order_by(segments_table.c.era.desc())
+        found = connection.execute(newest.limit(1)).first()
+        self.last_clock: tuple[int, int] = (0, 0) if found is None else (found[0], found[1])
+
     def _read_counters(self, connection: sa.Connection) -> None:
         self._next_order = _next(connection, segments_table.c.order)
         self._next_number = _next(connection, updates_table.c.number)
@@ -553,11 +607,11 @@ _OPEN_AGAIN = sa.and_(
 _ADD_SEGMENT = Statement(segments_table.insert())
 _SET_STATE = Statement(
     segments_table.update().where(_OF_SEGMENT, sa.or_(_WAITS, _OPEN_AGAIN)),
-    'state', 'attempt', 'evidence', 'wall',
+    'state', 'attempt', 'evidence', 'evidence_digest', 'rules', 'starts', 'wall',
 )  # fmt: skip
 _DECIDE = Statement(
     segments_table.update().where(_OF_SEGMENT, _WAITS),
-    'state', 'attempt', 'evidence', 'outcome', 'published', 'wall',
+    'state', 'attempt', 'evidence', 'evidence_digest', 'outcome', 'published', 'wall',
 )  # fmt: skip
 _ADD_ATTEMPT = Statement(attempts_table.insert())
 _MARK_OUTCOME = Statement(

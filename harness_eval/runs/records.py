@@ -167,6 +167,12 @@ class Segment:
         attempt: Number of the newest attempt, from 1.
         evidence: Name of its stored case; empty if nothing was captured.
         outcome: The newest outcome, if there is one.
+        evidence_digest: SHA-256 (hex) over the frames of that case; empty if there is none.
+        streams: Digest of the streams that its evidence consists of.
+        rules: Digest of what it is judged by in this attempt.
+        starts: How often its evaluator was asked in this attempt.
+        era: How often the node's clock had gone back before it came; see ``receipt``.
+        accepted: Seconds of the wall clock when it was put on record.
     """
 
     completion: Completion
@@ -176,6 +182,12 @@ class Segment:
     attempt: int = 1
     evidence: str = ''
     outcome: Outcome | None = None
+    evidence_digest: str = ''
+    streams: str = ''
+    rules: str = ''
+    starts: int = 0
+    era: int = 0
+    accepted: float = 0.0
 
     @property
     def t_end(self) -> int:
