@@ -24,6 +24,7 @@ from typing import Any, Literal
 from harness_eval.capture import Captured, Frame
 from harness_eval.contract import EvaluationError
 from harness_eval.decode import Decoder
+from harness_eval.lines import clean_line, describe
 from harness_eval.oracle import OracleAnswer
 from harness_eval.runs import Completion, Outcome, Segment
 
@@ -415,6 +416,4 @@ def _size(folder: Path) -> int:
 
 
 def _reason(error: BaseException) -> str:
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror
-    return f'{type(error).__name__}: {error}'[:200]
+    return clean_line(describe(error), 200)

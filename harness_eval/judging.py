@@ -24,7 +24,14 @@ from harness_eval.contract import (
     Status,
     Verdict,
 )
-from harness_eval.lines import clean_evidence, clean_line, show
+from harness_eval.lines import (
+    clean_evidence,
+    clean_line,
+    describe,
+    redact,
+    redact_plain,
+    show,
+)
 
 MAX_REASON = 2000
 """Characters of a failure reason, which lists every failed check."""
@@ -238,7 +245,7 @@ def _validated(verdict: Verdict, request: EvaluationRequest, evaluator: str) -> 
         if verdict.failure_kind and verdict.failure_kind not in allowed:
             raise EvaluatorError(
                 'unknown_failure_kind',
-                f'failure_kind {clean_line(verdict.failure_kind, MAX_NAME)!r} is none of '
+                f'failure_kind {clean_line(_public(verdict.failure_kind), MAX_NAME)!r} is none of '
                 f'{", ".join(allowed)}; name it under failure_kinds of the tool',
                 evaluator=evaluator,
             )
@@ -249,12 +256,12 @@ def _validated(verdict: Verdict, request: EvaluationRequest, evaluator: str) -> 
     try:
         return Verdict(
             status=verdict.status,
-            evidence=clean_evidence(tuple(verdict.evidence)),
-            failure_reason=clean_line(verdict.failure_reason, MAX_REASON),
+            evidence=clean_evidence(tuple(map(_public, verdict.evidence))),
+            failure_reason=clean_line(_public(verdict.failure_reason), MAX_REASON),
             failure_kind=verdict.failure_kind,
             score=_optional_number(verdict, 'score', evaluator),
             report=_plain_report(verdict.report, evaluator),
-            route=clean_line(verdict.route, MAX_NAME),
+            route=clean_line(_public(verdict.route), MAX_NAME),
             cost=_optional_number(verdict, 'cost', evaluator),
         )
     except ValueError as error:
@@ -290,15 +297,22 @@ def _plain_report(report: object, evaluator: str) -> Mapping[str, Any] | None:
         size = len(text.encode())
     except (TypeError, ValueError, RecursionError) as error:
         raise _malformed(
-            f'report of the verdict cannot be written as JSON: {clean_line(str(error))}', evaluator
+            f'report of the verdict cannot be written as JSON: {describe(error)}', evaluator
         ) from error
     if size > MAX_REPORT_BYTES:
         raise _malformed(
             f'report of the verdict has {size} bytes as JSON; at most {MAX_REPORT_BYTES} are kept',
             evaluator,
         )
-    plain: dict[str, Any] = json.loads(text)
+    plain: dict[str, Any] = {
+        redact(key): redact_plain(value) for key, value in json.loads(text).items()
+    }
     return plain
+
+
+def _public(text: str) -> str:
+    # A text of megabytes is not looked through to its end: it is cut anyway.
+    return redact(text[: 8 * MAX_REASON])
 
 
 def _plain_value(value: object) -> object:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+import os
+from pathlib import Path
+import posixpath
+import re
 import unicodedata
 
 MAX_EVIDENCE_LINES = 64
@@ -12,6 +17,23 @@ MAX_LINE = 500
 
 CUT = ' … (cut)'
 """Mark at the end of a text that was too long."""
+
+_FOLDERS = frozenset(
+    ('home', 'root', 'tmp', 'usr', 'var', 'etc', 'opt', 'mnt', 'media', 'srv', 'Users')
+)
+"""First folders of paths that may come from another machine; of this one every folder counts."""
+
+_SEGMENT = r'[^\s/\'"`:,;<>()|?]+'
+
+_PRIVATE = re.compile(
+    r'(?P<scheme>\b[A-Za-z][A-Za-z0-9+.-]{0,19}://)(?P<rest>[^\s\'"<>`]*)'
+    # In quotes a path ends with them, and may hold anything.
+    r'|(?<=[\'"`])(?P<quoted>/[^\'"`\n]+)(?=[\'"`])'
+    # Elsewhere it may hold spaces too: it goes on as long as a few words lead to another slash.
+    rf'|(?<![\w/.~*])(?P<path>/{_SEGMENT}(?:(?: {_SEGMENT}){{0,4}}/{_SEGMENT})+/?)'
+    r'|(?P<name>[?&][\w.-]{1,60}=)[^\s&\'"]+'
+    r'|(?P<bearer>\b[Bb]earer )[^\s\'"]+'
+)
 
 _BIDIRECTIONAL = frozenset(
     '\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069'
@@ -48,6 +70,99 @@ def clean_evidence(lines: tuple[str, ...]) -> tuple[str, ...]:
         return cleaned
     left_out = len(lines) - (MAX_EVIDENCE_LINES - 1)
     return (*cleaned[: MAX_EVIDENCE_LINES - 1], f'… ({left_out} more lines were cut)')
+
+
+def redact(text: str) -> str:
+    """Take out of a text what must not leave this machine.
+
+    Absolute paths are reduced to their last part; of URLs the user name, the password and the
+    query are left out, and so are the values of a query and a bearer token that stand alone. A
+    name of a topic (``/cell/front``) stays, since its first part is no folder.
+    """
+    return _PRIVATE.sub(_public, text)
+
+
+def redact_plain(value: object) -> object:
+    """Redact every text in plain JSON values, the keys of objects included."""
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, dict):
+        return {redact(str(key)): redact_plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [redact_plain(item) for item in value]
+    return value
+
+
+def describe(error: BaseException) -> str:
+    """Write an exception as ``TypeName: text``, at most 500 characters on one line.
+
+    The line may be stored and published: it is redacted, and no line of a traceback is in it.
+    Nothing that an exception does when it is read gets out of here.
+    """
+    name = _read(lambda: str(type.__getattribute__(type(error), '__name__')), 'an exception')
+    if isinstance(error, OSError):
+        text = _read(lambda: _text_of_os_error(error), _UNREADABLE)
+    else:
+        text = _read(lambda: str.__str__(str(error)), _UNREADABLE)
+    # Cut before it is looked through: a text may have megabytes.
+    return clean_line(redact(f'{name}: {text[: 4 * MAX_LINE]}' if text else name))
+
+
+_UNREADABLE = '(its text cannot be read)'
+
+
+def _read(step: Callable[[], str], otherwise: str) -> str:
+    try:
+        return step()
+    except BaseException:  # a class of somebody else's may raise anything when it is read
+        return otherwise
+
+
+def _text_of_os_error(error: OSError) -> str:
+    """Write the error with base names: its own text holds paths of any form, relative ones too."""
+    names = [
+        posixpath.basename(os.fsdecode(name)) or '/'
+        for name in (error.filename, error.filename2)
+        if isinstance(name, (str, bytes))
+    ]
+    if not names or not error.strerror:
+        return str(error)
+    return f'[Errno {error.errno}] {error.strerror}: {" -> ".join(map(repr, names))}'
+
+
+def _public(match: re.Match[str]) -> str:
+    found = match.groupdict()
+    if found['scheme'] is not None:
+        return found['scheme'] + _public_address(found['rest'])
+    if found['name'] is not None:
+        return f'{found["name"]}…'
+    if found['bearer'] is not None:
+        return f'{found["bearer"]}…'
+    path: str = found['quoted'] if found['path'] is None else found['path']
+    return _base_name(path)
+
+
+def _public_address(rest: str) -> str:
+    place, question, _ = rest.partition('?')
+    authority, slash, path = place.partition('/')
+    if not authority and slash:  # sqlite:///… and file:///… name a file
+        path = posixpath.basename(path.rstrip('/'))
+    host = authority.rpartition('@')[2]
+    return f'{host}{slash}{path}{question}{"…" if question else ""}'
+
+
+def _base_name(path: str) -> str:
+    first = path.split('/', 2)[1]
+    if first not in _FOLDERS and not _is_folder(first):
+        return path
+    return posixpath.basename(path.rstrip('/')) or path
+
+
+def _is_folder(name: str) -> bool:
+    try:
+        return Path('/', name).is_dir()
+    except (OSError, ValueError):  # too long a name, a null character
+        return False
 
 
 def show(value: float, *bounds: float) -> str:

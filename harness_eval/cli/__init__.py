@@ -145,9 +145,9 @@ def _prepare_streams() -> None:
 
 
 def _tell_fault(fault: BaseException) -> None:
-    from harness_eval.lines import clean_line
+    from harness_eval.lines import describe
 
-    what = clean_line(f'{type(fault).__name__}: {fault}')
+    what = describe(fault)
     with contextlib.suppress(OSError):
         typer.echo(f'harness-eval is broken, this says nothing of the run: {what}', err=True)
         if os.environ.get('HARNESS_EVAL_TRACEBACK'):

@@ -19,6 +19,7 @@ from harness_eval.config.models import CompletionSource
 from harness_eval.contract import DecodeError
 from harness_eval.decode import Decoder
 from harness_eval.ledger import LedgerReader
+from harness_eval.lines import describe, redact
 from harness_eval.pipeline import Pipeline, Waiter
 from harness_eval.ros.evaluate_server import EvaluateServer
 from harness_eval.ros.publications import RELIABLE
@@ -144,7 +145,7 @@ class Entrances:
         try:
             update = replace(update_from_message(message), graph_id='', revision=0)
         except ValueError as error:
-            reason = str(error)
+            reason = redact(str(error))
             bare = Update(run_id=message.run_id, update_id=message.update_id, ops=())
             self._post(lambda: self._pipeline.refuse_proposal(bare, reason))
             return
@@ -162,7 +163,7 @@ class Entrances:
             try:
                 answer(question())
             except Exception as error:  # whoever asked must not wait for ever
-                answer((0, f'an internal fault: {type(error).__name__}: {error}'))
+                answer((0, f'an internal fault: {describe(error)}'))
                 raise
 
         self._post(ask)

@@ -22,6 +22,7 @@ from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackRet
 
 from harness_eval.config import load_config
 from harness_eval.contract import HarnessEvalError
+from harness_eval.lines import describe, redact
 from harness_eval.ros.allocation import share_arenas
 from harness_eval.ros.logs import bridge_logging
 from harness_eval.ros.places import default_evidence_dir, default_ledger_url, node_folder
@@ -83,10 +84,10 @@ class EvaluatorNode(LifecycleNode):
         try:
             work()
         except HarnessEvalError as error:
-            self.configuration_fault = str(error)
-            self.get_logger().error(str(error))
+            self.configuration_fault = redact(str(error))
+            self.get_logger().error(self.configuration_fault)
         except Exception as error:
-            self.configuration_fault = f'{type(error).__name__}: {error}'
+            self.configuration_fault = describe(error)
             log.exception('a transition failed')
         else:
             self.configuration_fault = ''

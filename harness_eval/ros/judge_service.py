@@ -21,6 +21,7 @@ from std_msgs.msg import Header
 
 from harness_eval.contract import EvaluatorError
 from harness_eval.evaluators.service import JudgeQuestion, JudgeReply, SentPicture, SentState
+from harness_eval.lines import describe
 from harness_eval.turns import Turns
 from harness_eval_msgs.msg import JudgeState, JudgeView
 from harness_eval_msgs.srv import Judge
@@ -81,7 +82,7 @@ class RosJudgeService:
                 return _plain(await self._answered(request))
         except (RuntimeError, ValueError) as error:  # rclpy's, also of a client that is destroyed
             raise self._error(
-                'service_failed', f'it cannot be called: {type(error).__name__}: {error}'[:300]
+                'service_failed', f'it cannot be called: {describe(error)}'
             ) from None
 
     def close(self) -> None:

@@ -5,10 +5,21 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+from harness_eval.lines import redact
+
+
+class _Public(logging.Formatter):
+    """Names files by base name, also in tracebacks, and leaves out what no log may hold."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Write one record."""
+        return redact(super().format(record))
+
 
 class _ToRos(logging.Handler):
     def __init__(self, logger: Any) -> None:
         super().__init__()
+        self.setFormatter(_Public())
         self._logger = logger
 
     def emit(self, record: logging.LogRecord) -> None:

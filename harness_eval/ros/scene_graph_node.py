@@ -39,6 +39,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from harness_eval.contract import HarnessEvalError
 from harness_eval.graph_follower import Answer, GraphFollower, Question
+from harness_eval.lines import describe
 from harness_eval.ros.scene_graph_messages import snapshot_to_message, update_from_message
 from harness_eval.ros.scene_graph_parameters import asking_seconds, initial_graph
 from harness_eval.ros.scene_graph_status import scene_graph_status
@@ -93,7 +94,7 @@ def _guarded(method: Method) -> Method:
         except Exception as error:
             if self.context.ok():
                 self.exceptions += 1
-                self.get_logger().error(f'{method.__name__}: {type(error).__name__}: {error}')
+                self.get_logger().error(f'{method.__name__}: {describe(error)}')
             # A service must answer with a response, whatever happened; it is the last argument.
             return arguments[-1] if arguments else None
 
@@ -236,7 +237,7 @@ class SceneGraphNode(Node):
         try:
             response = future.result()
         except Exception as error:
-            self.get_logger().warning(f'scene_graph/get_updates failed: {error}')
+            self.get_logger().warning(f'scene_graph/get_updates failed: {describe(error)}')
             with self._lock:
                 self._follower.unanswered(question, now)
             return

@@ -24,6 +24,7 @@ from rclpy.qos import (
 )
 
 from harness_eval.capture import TopicFacts
+from harness_eval.lines import describe
 
 log = logging.getLogger('harness_eval.taps')
 
@@ -205,7 +206,7 @@ class Taps:
                 event_callbacks=SubscriptionEventCallbacks(incompatible_qos=incompatible),
             )
         except Exception as error:  # a middleware may refuse a second type on one topic
-            self._unknown[topic] = f'no subscription as {kind} can be made: {error}'
+            self._unknown[topic] = f'no subscription as {kind} can be made: {describe(error)}'
             return
         self._unknown.pop(topic, None)
         self._open[topic] = (subscription, kind, reliability)

@@ -27,6 +27,7 @@ from harness_eval.decode import Decoder
 from harness_eval.evaluators import Judges
 from harness_eval.judging import Thresholds
 from harness_eval.ledger import Ledger, LedgerReader, UpdateRecord
+from harness_eval.lines import clean_line, describe
 from harness_eval.oracle import build_oracle, OracleCalls
 from harness_eval.pipeline import Pipeline
 from harness_eval.ros.diagnostics import Condition, diagnostic_array
@@ -174,7 +175,7 @@ class Work:
 
     def note_fault(self, error: BaseException) -> None:
         """Show in diagnostics that something inside failed."""
-        self._fault = f'{type(error).__name__}: {error}'[:200]
+        self._fault = clean_line(describe(error), 200)
 
     def _frame(self, topic: str, kind: str, data: bytes, receipt: int) -> None:
         self._loop.post(lambda: self._pipeline.frame(topic, kind, data, receipt))
@@ -203,7 +204,7 @@ class Work:
             for view in self._config.capture.views.values():
                 self._decoder.typestore_for(view.message_type)
         except Exception as error:  # the first judgement will say it better
-            log.debug('warm-up: %s', error)
+            log.debug('warm-up: %s', describe(error))
 
     # --- effects of the pipeline --------------------------------------------------------------
 

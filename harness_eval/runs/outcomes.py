@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from harness_eval.contract import Abstention, EvaluationError, Status, Verdict
+from harness_eval.lines import describe
 from harness_eval.runs.names import printable
 from harness_eval.runs.records import Completion, Outcome, OutcomeKind, Segment
 
@@ -75,11 +76,9 @@ def outcome_of(
 
 def internal_error(error: BaseException) -> EvaluationError:
     """What an exception that nobody expected comes to: an error of the run at hand alone."""
-    # The text of an OSError names a file of this machine.
-    reason = error.strerror if isinstance(error, OSError) else str(error)
     return EvaluationError(
         INTERNAL_ERROR,
-        printable(f'{type(error).__name__}: {reason}', MAX_REASON)
+        describe(error)
         + '; this is a fault of harness_eval, see the log of the node',
         retryable=True,
     )
