@@ -1,40 +1,25 @@
-"""Exceptions of foreign code as one line, and as errors of ours."""
+"""Exceptions of foreign code as errors of ours."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable
 import re
 
 from harness_eval.contract import Abstention, DecodeError, EvaluationError, EvaluatorError
-from harness_eval.lines import clean_line, MAX_LINE
+from harness_eval.lines import clean_line, describe, MAX_LINE, redact
 
-_PATH = re.compile(r'(?<![\w:/.])/([^\s/\'":,;]+)(?:/[^\s/\'":,;]+)+/?')
-_USERINFO = re.compile(r'(\w+://)[^\s/@]+@')
-_QUERY = re.compile(r'(\w+://[^\s?\'"]*)\?[^\s\'"]*')
+__all__ = ['as_evaluation_error', 'describe', 'of_a_plugin']
 
+RAISED = 'evaluator_raised'
+"""Kind of the error that an exception of an evaluator becomes."""
 
-def describe(error: BaseException) -> str:
-    """Write an exception as ``TypeName: text``, at most 500 characters on one line.
+PLUGIN = 'plugin_'
+"""Put before the kinds that plugins make, so that none can pass for one of ours."""
 
-    Paths of this machine are reduced to their last part, and user names, passwords and queries of
-    URLs are left out: the line is stored and published. No line of a traceback is in it.
-    """
-    name = type(error).__name__
-    try:
-        text = str(error)
-    except BaseException:  # an exception whose __str__ raises; its name is all there is
-        text = '(its text cannot be read)'
-    text = _USERINFO.sub(r'\1', text[: 4 * MAX_LINE])
-    text = _QUERY.sub(r'\1?…', text)
-    text = _PATH.sub(_base_name, text)
-    return clean_line(f'{name}: {text}' if text else name)
+MAX_KIND = 40
+"""Characters of a kind that a plugin makes."""
 
-
-def _base_name(match: re.Match[str]) -> str:
-    # A topic such as /cell/front looks like a path; it is one only if its first folder exists.
-    if Path('/', match.group(1)).is_dir():
-        return Path(match.group(0)).name
-    return match.group(0)
+_KIND = re.compile(r'[a-z][a-z0-9_]*')
 
 
 def as_evaluation_error(error: BaseException, evaluator: str) -> EvaluationError:
@@ -42,20 +27,53 @@ def as_evaluation_error(error: BaseException, evaluator: str) -> EvaluationError
 
     A new one, because the raised object may be shared between threads, and because its traceback
     would keep the pictures of its request alive. An error class that no evaluator has a right to
-    (a capture or ledger error) becomes an :class:`EvaluatorError` of the same kind.
+    (a capture or ledger error) becomes an :class:`EvaluatorError` of the same kind. Nothing that
+    the raised object does when it is read gets out of here.
     """
-    if not isinstance(error, EvaluationError):
-        passing = isinstance(error, (OSError, MemoryError))  # a network, a disk, a full machine
-        return EvaluatorError(
-            'evaluator_raised', describe(error), evaluator=evaluator, retryable=passing
-        )
+    return _made(error, evaluator, lambda kind: kind)
+
+
+def of_a_plugin(error: BaseException, evaluator: str) -> EvaluationError:
+    """Turn whatever a plugin raised into an error that cannot pass for one of ours.
+
+    An :class:`Abstention` keeps its kind, and so does a :class:`DecodeError`, which the pictures
+    of the request raise. The kind of an :class:`EvaluatorError` gets ``plugin_`` in front. All
+    other errors, and those whose kind is not in ``snake_case`` of at most 40 characters, are
+    ``evaluator_raised``.
+    """
+    family = type(error)
+    if issubclass(family, (Abstention, DecodeError)):
+        return _made(error, evaluator, lambda kind: kind)
+    if issubclass(family, EvaluatorError):
+        return _made(error, evaluator, lambda kind: PLUGIN + kind)
+    return _made(error, evaluator, lambda _: RAISED)
+
+
+def _made(error: BaseException, evaluator: str, renamed: Callable[[str], str]) -> EvaluationError:
+    # By its type: the object itself may say anything about its class, or raise.
+    raised = type(error)
+    if not issubclass(raised, EvaluationError):
+        passing = issubclass(raised, (OSError, MemoryError))  # a network, a disk, a full machine
+        return EvaluatorError(RAISED, describe(error), evaluator=evaluator, retryable=passing)
     family: type[EvaluationError] = EvaluatorError
     for known in (Abstention, DecodeError):
-        if isinstance(error, known):
+        if issubclass(raised, known):
             family = known
+    try:
+        kind, message, retryable = _read(error)
+    except BaseException:
+        return EvaluatorError(RAISED, describe(error), evaluator=evaluator)
     return family(
-        clean_line(str(error.kind), 100) or 'evaluator_raised',
-        clean_line(str(error.message)),
-        evaluator=evaluator,
-        retryable=bool(error.retryable),
+        renamed(kind) if kind else RAISED, message, evaluator=evaluator, retryable=retryable
     )
+
+
+def _read(error: BaseException) -> tuple[str, str, bool]:
+    """Give the kind (empty if it is none), the text and whether to try again."""
+    given = getattr(error, 'kind', None)
+    kind = str.__str__(given) if isinstance(given, str) else ''
+    if len(kind) > MAX_KIND or not _KIND.fullmatch(kind):
+        kind = ''
+    message = str.__str__(str(getattr(error, 'message', '')))
+    retryable = getattr(error, 'retryable', False) is True
+    return kind, clean_line(redact(message[: 4 * MAX_LINE])), retryable

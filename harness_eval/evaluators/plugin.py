@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 import importlib
+import inspect
 from operator import attrgetter
 import re
 import threading
 from typing import Any
 
 from harness_eval.contract import Answer, EvaluationError, EvaluationRequest, EvaluatorError
-from harness_eval.evaluators.faults import describe
+from harness_eval.evaluators.faults import describe, of_a_plugin
 
 Judge = Callable[..., 'Answer | Awaitable[Answer]']
 
@@ -65,10 +66,22 @@ class PluginEvaluator:
 
         Raises:
             EvaluatorError: ``plugin_import`` (retryable) if it cannot be imported or made,
-                ``plugin_not_callable`` if the name stands for nothing that judges. What the
-                plugin itself raises passes as it is.
+                ``plugin_not_callable`` if the name stands for nothing that judges.
+            EvaluationError: What the plugin raises as an error of this package, under a kind
+                that cannot pass for one of ours. Other exceptions pass as they are.
         """
-        return self._loaded()(request)
+        judge = self._loaded()
+        try:
+            answer = judge(request)
+        except EvaluationError as error:
+            raise of_a_plugin(error, self.ref) from None
+        return self._awaited(answer) if inspect.isawaitable(answer) else answer
+
+    async def _awaited(self, answer: Awaitable[Answer]) -> Answer:
+        try:
+            return await answer
+        except EvaluationError as error:
+            raise of_a_plugin(error, self.ref) from None
 
     def _loaded(self) -> Judge:
         with self._lock:
@@ -104,8 +117,8 @@ class PluginEvaluator:
     def _guarded(self, step: Callable[[], Any], purpose: str) -> Any:
         try:
             return step()
-        except EvaluationError:
-            raise
+        except EvaluationError as error:
+            raise of_a_plugin(error, self.ref) from None
         except BaseException as error:
             # BaseException: a module that calls sys.exit() when imported is a failed import.
             raise self._error(

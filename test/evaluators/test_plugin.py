@@ -16,7 +16,13 @@ import pytest
 
 from harness_eval.calls import JudgeCalls, Outcome
 from harness_eval.config.evaluators import PluginSettings
-from harness_eval.contract import Evaluator, EvaluatorError
+from harness_eval.contract import (
+    Abstention,
+    DecodeError,
+    EvaluationError,
+    Evaluator,
+    EvaluatorError,
+)
 from harness_eval.evaluators import build_evaluator
 from harness_eval.judging import Thresholds
 
@@ -212,4 +218,44 @@ def test_a_plugin_that_misbehaves_is_an_error_that_names_it(
     calls.call(make_request(), done.put)
     outcome = done.get(timeout=60.0)
     assert isinstance(outcome, EvaluatorError)
+    assert (outcome.kind, outcome.evaluator) == (kind, f'plugin:{name}:grade')
+
+
+@pytest.mark.parametrize(
+    ('raised', 'family', 'kind'),
+    [('EvaluatorError("no_gpu", "m")', EvaluatorError, 'plugin_no_gpu'),
+     ('EvaluatorError("judge_timeout", "m")', EvaluatorError, 'plugin_judge_timeout'),
+     ('EvaluatorError("No GPU", "m")', EvaluatorError, 'evaluator_raised'),
+     ('EvaluatorError("x" * 41, "m")', EvaluatorError, 'evaluator_raised'),
+     ('EvaluatorError(None, b"m")', EvaluatorError, 'evaluator_raised'),
+     ('CaptureError("clock_skew", "m")', EvaluatorError, 'evaluator_raised'),
+     ('LedgerError("ledger_damaged", "m")', EvaluatorError, 'evaluator_raised'),
+     ('Abstention("too_dark", "m")', Abstention, 'too_dark'),
+     ('DecodeError("broken_jpeg", "m")', DecodeError, 'broken_jpeg'),
+     ('Broken()', EvaluatorError, 'evaluator_raised'),
+     ('Lying("frozen", "m")', EvaluatorError, 'evaluator_raised')],
+)  # fmt: skip
+@pytest.mark.parametrize('define', ['def', 'async def'])
+def test_no_error_that_a_plugin_raises_passes_for_one_of_ours(
+    write_plugin: Write, define: str, raised: str, family: type[Exception], kind: str
+) -> None:
+    name = write_plugin(
+        'from harness_eval.contract import *\n'
+        'class Meta(type):\n'
+        '    __name__ = property(lambda cls: 1 / 0)\n'
+        'class Broken(Exception, metaclass=Meta):\n'
+        '    def __str__(self):\n'
+        '        raise SystemExit\n'
+        'class Lying(EvaluatorError):\n'
+        '    __class__ = property(lambda self: 1 / 0)\n'
+        '    kind = property(lambda self: 1 / 0, lambda self, value: None)\n'
+        f'{define} grade(request):\n    raise {raised}\n'
+    )
+    settings = PluginSettings(kind='plugin', ref=f'{name}:grade', timeout=60.0)
+    calls = JudgeCalls(build_evaluator('grader', settings), settings, Thresholds())
+    done: Queue[Outcome] = Queue()
+    calls.call(make_request(), done.put)
+    outcome = done.get(timeout=60.0)
+    assert type(outcome) is family
+    assert isinstance(outcome, EvaluationError)
     assert (outcome.kind, outcome.evaluator) == (kind, f'plugin:{name}:grade')
