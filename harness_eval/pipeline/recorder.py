@@ -32,6 +32,8 @@ RETIRE_EVERY = 100
 """Accepted segments between two looks at what is so old that the ledger needs it no more."""
 LEDGER_RETRY = 1.0
 """Seconds between two tries to put on record what a full or locked disk refused."""
+MAX_COUNTED = 100
+"""Most things that are counted apart; the others are counted together."""
 MAX_NAME = 256
 """Most characters of a name that is repeated in an answer."""
 
@@ -42,6 +44,9 @@ class Recorder:
     A transaction that fails decides nothing: its segment ends as an error that is published and
     put on record as soon as the ledger can be written again. A transaction may also be reported as
     failed and have come through: what the file says then holds.
+
+    To find out that a disk is locked takes time, which everything else waits for. So after a fault
+    the ledger is tried once a second, and what comes between is refused at once.
 
     Args:
         config: The whole configuration.
@@ -114,6 +119,7 @@ class Recorder:
         Raises:
             LedgerError: It could not be put on record; it is not accepted.
         """
+        self._require_writable()
         with self._ledger.transaction():
             segment = self._ledger.add_segment(completion, receipt)
         self.count('completions')
@@ -129,6 +135,7 @@ class Recorder:
         Raises:
             LedgerError: They could not be put on record.
         """
+        self._require_writable()
         with self._ledger.transaction():
             self._ledger.set_state(segment)
         self._proposals.note(segment.completion.run_id, segment.state, segment.order)
@@ -170,6 +177,7 @@ class Recorder:
         Raises:
             LedgerError: It could not be put on record.
         """
+        self._require_writable()
         order = 0 if last is None else last.order
         changed = {run_id: self._proposals.facts_after(SegmentState.INTERRUPTED, order)}
         stamp = self._effects.ros_now()
@@ -184,6 +192,7 @@ class Recorder:
     def forget_evidence(self, names: list[str]) -> None:
         """Note that cases were deleted to keep within bounds."""
         try:
+            self._require_writable()
             with self._ledger.transaction():
                 self._ledger.forget_evidence(names)
         except LedgerError as error:
@@ -273,6 +282,7 @@ class Recorder:
             if known is None and crowded:
                 self.refuse_proposal(update, crowded)
             elif known is None:
+                self._require_writable()
                 updates = self._proposals.hold(
                     update, self._pending_orders(), self._effects.ros_now()
                 )
@@ -318,7 +328,17 @@ class Recorder:
         self.fault = error.message
         self.count('ledger faults')
         self._proposals.doubt()
-        self._retry_at = self._effects.steady_now() + LEDGER_RETRY
+        if self._retry_at is None:  # a refusal must not put the next try off
+            self._retry_at = self._effects.steady_now() + LEDGER_RETRY
+
+    def _require_writable(self) -> None:
+        """Refuse what would be written, without trying, until the next try is due.
+
+        Raises:
+            LedgerError: ``ledger_unavailable``.
+        """
+        if self._retry_at is not None:
+            raise LedgerError('ledger_unavailable', self.fault, retryable=True)
 
     def publish_pending(self) -> None:
         """Publish what is decided and was not published yet."""
@@ -327,11 +347,14 @@ class Recorder:
 
     def count(self, what: str) -> None:
         """Count something for diagnostics."""
-        self.counts[what] = self.counts.get(what, 0) + 1
+        known = what in self.counts or len(self.counts) < MAX_COUNTED
+        name = what if known else 'others'  # judges may make up kinds without end
+        self.counts[name] = self.counts.get(name, 0) + 1
 
     def _record(
         self, segment: Segment, outcome: Outcome, effects: tuple[Op, ...]
     ) -> list[UpdateRecord]:
+        self._require_writable()
         run_id = segment.completion.run_id
         changed: dict[str, RunFacts] = {
             run_id: self._proposals.facts_after(outcome.state, segment.order, outcome.attempt)
@@ -353,6 +376,7 @@ class Recorder:
     def _publish(self, outcomes: list[Outcome], updates: list[UpdateRecord]) -> None:
         """Publish what is on record, in order, and note that; what nobody can hear waits."""
         try:
+            self._require_writable()  # it could not be noted that anything was published
             if self._backlog:
                 outcomes = self._ledger.unpublished_outcomes()
                 updates = self._ledger.unpublished_updates()
@@ -385,6 +409,7 @@ class Recorder:
 
     def _retire(self) -> None:
         try:
+            self._require_writable()
             with self._ledger.transaction():
                 retired = self._ledger.retire()
             if retired:

@@ -131,6 +131,7 @@ def test_evidence_that_is_stored_is_kept_although_the_ledger_failed(world: World
     world.ledger.fault = lambda n: 'before' if n == number else ''
     world.drain()
     assert world.labels() == [('a', 'error ledger_unavailable')]
+    world.wait(1.1)
     assert world.pipeline.judge_again('a', 0) == (2, '')
     world.drain()
     world.judged(SUCCESS)
@@ -168,6 +169,7 @@ def test_a_proposal_that_cannot_be_held_is_rejected_and_may_come_again(world: Wo
     world.propose('a')
     assert world.refused() == [('a', 'u', 'ledger_unavailable')]
     world.ledger.fault = lambda number: ''
+    world.wait(1.1)
     world.propose('a')
     world.run('a')
     assert [name for _, _, name in world.passed()] == ['harness_eval:on_success:0', 'u']
@@ -178,6 +180,7 @@ def test_a_proposal_that_was_held_although_it_failed_is_ruled_on(world: World) -
     world.ledger.fault = lambda n: 'after' if n == number else ''
     world.propose('a')
     assert world.refused() == [('a', 'u', 'ledger_unavailable')]
+    world.wait(1.1)
     world.run('a', FAILURE)
     assert world.refused()[1:] == [('a', 'u', 'run_failed')]
 
@@ -194,6 +197,29 @@ def test_while_the_ledger_fails_deadlines_touch_it_once_a_second(world: World) -
     world.ledger.fault = lambda number: ''
     world.wait(1.1)
     assert world.refused() == [('nobody', 'u', 'hold_timeout')]
+
+
+def test_while_the_ledger_fails_all_that_would_be_written_is_refused_without_trying(
+    world: World,
+) -> None:
+    world.run('closed')
+    world.end('waits')
+    world.ledger.fault = lambda number: 'locked'
+    world.propose('a')
+    before = world.ledger.writes
+    world.wait(0.5)
+    for number in range(50):
+        world.propose('a', f'u{number}')
+        world.end(f'r{number}')
+        assert not world.pipeline.interrupt(f'r{number}', 'stop')[0]
+        assert world.pipeline.interrupt('closed', 'stop') == (False, 'it has ended as SUCCESS')
+    assert world.ledger.writes == before
+    assert {o.label for o in world.outcomes[1:]} == {'error ledger_unavailable'}
+    assert len(world.refused()) == 51
+    world.ledger.fault = lambda number: ''
+    world.wait(0.7)
+    assert world.pipeline.ledger_fault == '', 'refusals did not put the next try off'
+    assert world.run('b').label == 'success'
 
 
 def test_asking_for_the_next_deadline_never_touches_the_ledger(world: World) -> None:

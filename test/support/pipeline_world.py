@@ -79,15 +79,21 @@ class FaultyLedger(Ledger):
 
     Attributes:
         fault: Asked with the number of each transaction, or look at the record: ``before`` fails
-            it, ``after`` lets it come through and reports it as failed, anything else lets it be.
+            it, ``after`` lets it come through and reports it as failed, ``locked`` fails it if it
+            writes, anything else lets it be.
         transactions: How many there were.
+        writes: How many of them were to write.
     """
 
     transactions = 0
+    writes = 0
     fault: Callable[[int], str] = staticmethod(lambda number: '')
 
     @contextmanager
     def transaction(self, *, durable: bool = False) -> Iterator[sa.Connection]:
+        self.writes += 1
+        if self.fault(self.transactions + 1) == 'locked':
+            raise LedgerError('ledger_unavailable', 'the test has the lock', retryable=True)
         with self._faulty(super().transaction(durable=durable)) as connection:
             yield connection
 
