@@ -14,6 +14,7 @@ import sqlalchemy as sa
 
 from harness_eval.contract import LedgerError
 from harness_eval.ledger.statements import Statement
+from harness_eval.lines import describe, redact
 from harness_eval.runs import Completion, Outcome, Run, Segment, SegmentState
 from harness_eval.scene_graph import ops_from_json, Update
 
@@ -172,7 +173,7 @@ def translated(what: str) -> Iterator[None]:
     try:
         yield
     except sa.exc.SQLAlchemyError as error:
-        reason = getattr(error, 'orig', None) or str(error).partition('\n')[0]
+        reason = redact(str(getattr(error, 'orig', None) or str(error).partition('\n')[0]))
         raise LedgerError(
             'ledger_unavailable', f'cannot {what} the ledger: {reason}', retryable=True
         ) from error
@@ -186,7 +187,7 @@ def _whole(what: str) -> Iterator[None]:
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise LedgerError(
             'ledger_damaged',
-            f'the ledger holds {what} that cannot be read ({type(error).__name__}: {error}); '
+            f'the ledger holds {what} that cannot be read ({describe(error)}); '
             'use another ledger_url, and keep this file to look into',
         ) from error
 
