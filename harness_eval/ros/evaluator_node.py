@@ -24,6 +24,7 @@ from harness_eval.config import load_config
 from harness_eval.contract import HarnessEvalError
 from harness_eval.lines import describe, redact
 from harness_eval.ros.allocation import share_arenas
+from harness_eval.ros.log_lines import active_line
 from harness_eval.ros.logs import bridge_logging
 from harness_eval.ros.places import default_evidence_dir, default_ledger_url, node_folder
 from harness_eval.ros.spinning import ignore_interrupts, spin_on
@@ -53,6 +54,7 @@ class EvaluatorNode(LifecycleNode):
         self._work: Work | None = None
         self._active = False
         self.configuration_fault = ''
+        self._healthy = ''
 
     # --- lifecycle --------------------------------------------------------------------------
 
@@ -107,15 +109,17 @@ class EvaluatorNode(LifecycleNode):
         simulated = bool(self.get_parameter('use_sim_time').value)
         folder = node_folder(os.environ, self.get_fully_qualified_name())
         url = self.get_parameter('ledger_url').value
+        url = url or default_ledger_url(folder, simulated=simulated)
         evidence = self.get_parameter('evidence_dir').value
         self._work = Work(
             self,
             self._group,
             config,
-            url or default_ledger_url(folder, simulated=simulated),
+            url,
             Path(evidence) if evidence else default_evidence_dir(folder),
             lambda: self._active,
         )
+        self._healthy = active_line(config, url, self.resolve_topic_name)
 
     def _activate(self) -> None:
         assert self._work is not None
@@ -125,6 +129,7 @@ class EvaluatorNode(LifecycleNode):
         except BaseException:
             self._deactivate()
             raise
+        self.get_logger().info(self._healthy)
 
     def _deactivate(self) -> None:
         if self._work is not None:
@@ -187,8 +192,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _autostart(node: EvaluatorNode) -> int:
     for transition in (node.trigger_configure, node.trigger_activate):
         if transition() is not TransitionCallbackReturn.SUCCESS:
-            sys.stderr.write(f'harness_eval: {node.configuration_fault}\n')
-            return EXIT_USAGE
+            return EXIT_USAGE  # the log says why
     return 0
 
 

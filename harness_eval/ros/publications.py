@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from typing import Any
 
@@ -10,6 +11,7 @@ from sensor_msgs.msg import CompressedImage
 
 from harness_eval.contract import Observation
 from harness_eval.ledger import REJECTED, UpdateRecord
+from harness_eval.ros.log_lines import outcome_line
 from harness_eval.ros.messages import (
     event_message,
     outcome_message,
@@ -25,6 +27,8 @@ from harness_eval_msgs.msg import (
     SceneGraphUpdate,
     Verdict,
 )
+
+log = logging.getLogger('harness_eval.node')
 
 DEPTH = 1000
 """Completions come in bursts: with a depth of 10, most of a burst of 200 is lost."""
@@ -107,7 +111,10 @@ class Publications:
                 self._outcomes.publish(message)
                 if outcome.verdict is not None:
                     self._verdicts.publish(message.verdict)
-            return self._opened
+            published = self._opened
+        if published:
+            log.info('%s', outcome_line(outcome))
+        return published
 
     def update(self, record: UpdateRecord, stamp: int) -> bool:
         """Publish a released update or a rejection; ``stamp`` is for the latter, nanoseconds."""
