@@ -188,12 +188,13 @@ def _clock_skew(intake: Intake, _: TopicFacts, moment: Moment) -> str | None:
     )
 
 
-def _frozen(intake: Intake, _: TopicFacts, __: Moment) -> str | None:
+def _frozen(intake: Intake, facts: TopicFacts, _: Moment) -> str | None:
     if not intake.repeated:
         return None
+    several = f'{_publishers(facts)} on the topic. ' if facts.publishers > 1 else ''
     return (
-        f'{_frames(intake.repeated)} repeat the picture before them byte for byte under new '
-        'stamps; restart the camera or its driver. If the camera is simulated without noise or '
+        f'{_frames(intake.repeated)} repeat an earlier picture byte for byte under new stamps. '
+        f'{several}Restart the camera or its driver. If the camera is simulated without noise or '
         'only publishes on change, set may_repeat: true'
     )
 

@@ -24,7 +24,7 @@ class StreamSpec:
         topic: Topic that it comes from, as resolved.
         kind: What it carries.
         stamp_source: ``header``, or ``receipt`` for a type without a header.
-        may_repeat: Whether a frame may repeat the one before byte for byte. It matters for views
+        may_repeat: Whether a frame may repeat an earlier one byte for byte. It matters for views
             only, where it comes from the configuration; states and camera_info always may.
         type: Message type that it must have, for example ``sensor_msgs/msg/Image``; empty:
             whatever suits the kind.

@@ -124,7 +124,7 @@ def test_a_camera_that_repeats_one_picture_is_frozen_and_the_way_out_is_named() 
     error = failure(capture(FRONT, WRIST), [*GOOD, *frozen])
     assert error.kind == 'frozen'
     assert error.message.startswith("view 'wrist'")
-    assert '80 frames repeat the picture' in error.message
+    assert '80 frames repeat an earlier picture' in error.message
     assert 'may_repeat: true' in error.message
 
 

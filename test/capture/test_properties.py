@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness_eval.capture import Capture, Captured, Frame, StreamSpec, TopicFacts
+from harness_eval.capture.intake import REMEMBERED
 from harness_eval.config.models import CaptureSettings
 from harness_eval.contract import CaptureError
 
@@ -95,15 +96,14 @@ def is_poison(frame: Frame) -> bool:
 def evidence(spec: StreamSpec, came: list[Frame]) -> list[Frame]:
     """Say from the words of the rules, one after the other, which frames are evidence."""
     clocked = [frame for frame in came if frame.receipt > 0]
-    newer: list[Frame] = []
-    for frame in clocked:
-        if not newer or frame.stamp > max(each.stamp for each in newer):
-            newer.append(frame)
-    alive = [
-        frame
-        for number, frame in enumerate(newer)
-        if spec.may_repeat or (number > 0 and frame.data != newer[number - 1].data)
-    ]
+    alive: list[Frame] = []
+    for number, frame in enumerate(clocked):
+        newest = max((each.stamp for each in clocked[:number]), default=None)
+        newer = newest is None or frame.stamp > newest
+        pictures = [each.data for each in reversed(clocked[:number])]
+        lately = list(dict.fromkeys(pictures))[:REMEMBERED]
+        if newer and (spec.may_repeat or (pictures and frame.data not in lately)):
+            alive.append(frame)
     opens = T_END + SETTLE * MS
     return [
         frame

@@ -231,6 +231,21 @@ def test_a_frame_that_was_dropped_proves_nothing(stamp: float) -> None:
     assert kind(outcome(capture(FRONT), frames)) == 'frozen'
 
 
+@pytest.mark.parametrize('ring', [2, 3, 8, 16])
+def test_a_driver_that_goes_round_a_ring_of_old_buffers_is_frozen(ring: int) -> None:
+    frames = [
+        frame(FRONT, 33 * number - 33 * ring, payload=b'buffer %d' % (number % ring))
+        for number in range(90)
+    ]
+    assert kind(outcome(capture(FRONT), frames)) == 'frozen'
+
+
+def test_a_dead_publisher_beside_a_live_one_on_the_same_topic_gives_no_evidence() -> None:
+    live = [frame(FRONT, 20 * number, payload=b'live %d' % number) for number in range(15)]
+    dead = [frame(FRONT, 20 * number + 5, payload=b'old') for number in range(150)]
+    assert kind(outcome(capture(FRONT), sorted([*live, *dead], key=lambda f: f.stamp))) == 'frozen'
+
+
 def test_states_and_views_that_may_repeat_count_with_their_first_frame() -> None:
     frames = [frame(STILL, 310, payload=b'a'), frame(JOINTS, 311, payload=b'a')]
     assert stamps(outcome(capture(STILL, JOINTS), frames)) == {'still': 310, 'joints': 311}
