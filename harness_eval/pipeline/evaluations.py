@@ -17,15 +17,18 @@ from harness_eval.contract import (
     DecodeError,
     EvaluationError,
     EvaluationRequest,
+    EvaluatorError,
     LedgerError,
     Observation,
     Verdict,
 )
 from harness_eval.decode import Decoder, HeaderFacts
 from harness_eval.oracle import decided_by, OracleAnswer
+from harness_eval.pipeline.basis import Bases, Basis
 from harness_eval.pipeline.effects import Guarded, Waiter
 from harness_eval.pipeline.oracles import Oracles, Question
 from harness_eval.pipeline.recorder import Recorder
+from harness_eval.pipeline.stored import check_evidence, evidence_digest
 from harness_eval.reported_calls import Cancellable, ReportedCalls
 from harness_eval.requests import Prepared, Requests
 from harness_eval.runs import (
@@ -44,6 +47,10 @@ log = logging.getLogger('harness_eval.pipeline')
 
 STEP_TIMEOUT = 30.0
 """Seconds until a step on a spawned thread counts as hanging (a disk that does not answer)."""
+
+MAX_STARTS = 2
+"""How often an evaluator is asked in one attempt: once more after a process ended meanwhile. One
+that ends the process itself would otherwise keep the node from ever running again."""
 
 CLOCK_JUMP_NS = 1_000_000
 """How far receipts of frames, which come from one thread, must go back to show a clock jump."""
@@ -126,6 +133,7 @@ class Evaluations:
         self._effects = effects
         self._requests = requests
         self._recorder = recorder
+        self._bases = Bases(config, requests)
         self._reports = ReportedCalls(
             {
                 name: tool.report
@@ -152,6 +160,10 @@ class Evaluations:
     def capturing(self) -> bool:
         """Whether any segment waits for frames."""
         return any(active.capture is not None for active in self._active.values())
+
+    def basis(self, tool: str) -> Basis:
+        """What the judgement of a segment of a tool rests on now."""
+        return self._bases.of(tool)
 
     def wait(self, key: Key, waiter: Waiter | None) -> None:
         """Have the outcome of a segment under evaluation handed to a waiter."""
@@ -191,6 +203,7 @@ class Evaluations:
         active = self._enter(segment, None)
         with self._step(active):
             active.effects = self._requests.effects(segment.completion)
+            self._require_unchanged(segment)
             self._cases.hold(segment.evidence)
             self._recorder.show(segment, Stage.CAPTURED, 'from stored evidence')
             self._spawn(active, _READING, lambda: self._restore(active, segment))
@@ -304,6 +317,23 @@ class Evaluations:
                 'the clock of the host that reported it (chrony, NTP), or leave its stamp zero',
             )
 
+    def _require_unchanged(self, segment: Segment) -> None:
+        """Make sure that a segment may be judged from its evidence.
+
+        Raises:
+            EvaluationError: It rests on another configuration, or its evaluator ends the process.
+        """
+        tool = segment.completion.tool
+        self._bases.require(tool, Basis(segment.streams, segment.rules))
+        if segment.state is SegmentState.STARTED and segment.starts >= MAX_STARTS:
+            raise EvaluatorError(
+                'evaluator_crashed',
+                f'the process of the node ended {segment.starts} times while this evaluator was '
+                'asked; it is not asked again by itself. If it takes the process down, give it '
+                "'isolation: process'; then 'harness-eval judge' asks it again",
+                evaluator=self._judges[self._config.evaluator_of(tool)].evaluator,
+            )
+
     def _tap(self) -> None:
         self._effects.tap(
             frozenset(
@@ -353,8 +383,9 @@ class Evaluations:
 
     def _store(self, active: _Active, segment: Segment, captured: Captured) -> None:
         with self._spawned(active):
+            digest = evidence_digest(captured)
             name = self._cases.write(segment, captured)
-            self._effects.post(lambda: self._stored(active, name))
+            self._effects.post(lambda: self._stored(active, name, digest))
 
     def _question(self, active: _Active, completion: Completion, captured: Captured) -> None:
         """Make the question while the evidence is being written."""
@@ -364,6 +395,7 @@ class Evaluations:
     def _restore(self, active: _Active, segment: Segment) -> None:
         with self._spawned(active):
             case = self._cases.read(segment.evidence)
+            check_evidence(case, segment, self._config.capture)
             self._effects.post(lambda: self._recall(active, case.oracle))
             self._prepare(active, segment.completion, case.captured)
 
@@ -402,7 +434,7 @@ class Evaluations:
     def _is_current(self, active: _Active) -> bool:
         return self._active.get(active.key) is active
 
-    def _stored(self, active: _Active, name: str) -> None:
+    def _stored(self, active: _Active, name: str, digest: str) -> None:
         if not self._is_current(active):
             self._effects.spawn_spare(lambda: self._discard(name))
             return
@@ -410,7 +442,7 @@ class Evaluations:
         active.step_until = self._effects.steady_now() + STEP_TIMEOUT
         self._oracles.stored(active.oracle, name)
         # From now on the case belongs to the segment, even if the next line fails.
-        active.segment = dataclasses.replace(active.segment, evidence=name)
+        active.segment = dataclasses.replace(active.segment, evidence=name, evidence_digest=digest)
         if self._advance(active, SegmentState.CAPTURED):
             self._recorder.show(active.segment, Stage.CAPTURED)
         following, active.following = active.following, None
@@ -464,7 +496,10 @@ class Evaluations:
         self._oracles.when_answered(oracle, finish)
 
     def _advance(self, active: _Active, state: SegmentState) -> bool:
-        segment = dataclasses.replace(active.segment, state=state)
+        asked = state is SegmentState.STARTED
+        segment = dataclasses.replace(
+            active.segment, state=state, starts=active.segment.starts + asked
+        )
         try:
             self._recorder.advance(segment)
         except LedgerError as error:

@@ -14,6 +14,7 @@ from harness_eval.decode import Decoder
 from harness_eval.ledger import Ledger
 from harness_eval.oracle import OracleCalls
 from harness_eval.pipeline.effects import Effects, Guarded, Waiter
+from harness_eval.pipeline.eras import Eras
 from harness_eval.pipeline.evaluations import Evaluations
 from harness_eval.pipeline.oracles import Oracles
 from harness_eval.pipeline.recorder import Recorder
@@ -86,6 +87,7 @@ class Pipeline:
             self._recorder,
             Oracles(oracles or {}, cases, self._effects, self._recorder.count),
         )
+        self._eras = Eras(*ledger.last_clock)
 
     @property
     def capturing(self) -> bool:
@@ -207,8 +209,13 @@ class Pipeline:
             segment, refusal = _to_judge_again(run_id, number, self._recorder.run(run_id))
             if segment is None:
                 return 0, refusal
+            # By the rules of now: that is what an operator asks for who has changed them.
             again = dataclasses.replace(
-                segment, state=SegmentState.CAPTURED, attempt=segment.attempt + 1
+                segment,
+                state=SegmentState.CAPTURED,
+                attempt=segment.attempt + 1,
+                rules=self._evaluations.basis(segment.completion.tool).rules,
+                starts=0,
             )
             self._recorder.advance(again)
         except LedgerError as error:
@@ -249,7 +256,7 @@ class Pipeline:
             admission = admit(completion, run, self._config.evaluation, receipt)
         error = EvaluationError(admission.reason, admission.detail)
         if admission.ruling is Ruling.TAKE:
-            self._evaluations.begin(self._recorder.accept(completion, receipt), waiter)
+            self._evaluations.begin(self._accept(completion, receipt), waiter)
         elif admission.ruling is Ruling.ANSWER:
             self._answer(completion, run, waiter)
         elif admission.ruling is Ruling.REJECT:
@@ -260,10 +267,15 @@ class Pipeline:
                 waiter, self._recorder.unrecorded_answer(completion, error, receipt)
             )
         elif admission.recorded:
-            segment = self._recorder.accept(completion, receipt)
+            segment = self._accept(completion, receipt)
             self._evaluations.fail(segment, error, waiter)
         else:
             self._effects.tell(waiter, self._recorder.refuse(completion, error, receipt))
+
+    def _accept(self, completion: Completion, receipt: int) -> Segment:
+        return self._recorder.accept(
+            completion, receipt, self._evaluations.basis(completion.tool), self._eras.count
+        )
 
     def _answer(self, completion: Completion, run: Run | None, waiter: Waiter | None) -> None:
         """Give the recorded answer again, or have it given when it is there."""

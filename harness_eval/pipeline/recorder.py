@@ -10,6 +10,7 @@ from harness_eval.config import Config
 from harness_eval.contract import EvaluationError, LedgerError, Verdict
 from harness_eval.gate import Held, RunFacts
 from harness_eval.ledger import Ledger, REJECTED, UpdateRecord
+from harness_eval.pipeline.basis import Basis
 from harness_eval.pipeline.effects import Guarded
 from harness_eval.proposals import ledger_rejection, Proposals, unrecorded_rejection
 from harness_eval.runs import (
@@ -113,15 +114,23 @@ class Recorder:
 
     # --- transitions ------------------------------------------------------------------------
 
-    def accept(self, completion: Completion, receipt: int) -> Segment:
+    def accept(self, completion: Completion, receipt: int, basis: Basis, era: int) -> Segment:
         """Put a completion on record, and show that it was received.
+
+        Args:
+            completion: What was reported.
+            receipt: Nanoseconds of its receipt on the node's clock.
+            basis: What its judgement is to rest on.
+            era: How often that clock had gone back.
 
         Raises:
             LedgerError: It could not be put on record; it is not accepted.
         """
         self._require_writable()
         with self._ledger.transaction():
-            segment = self._ledger.add_segment(completion, receipt)
+            segment = self._ledger.add_segment(
+                completion, receipt, streams=basis.streams, rules=basis.rules, era=era
+            )
         self.count('completions')
         self._proposals.note(completion.run_id, segment.state, segment.order)
         self.show(segment, Stage.RECEIVED)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -246,18 +246,15 @@ def test_a_tool_that_is_gone_from_the_configuration_ends_its_run_alone(world: Wo
     assert world.labels()[-1] == ('c', 'success')
 
 
-def test_evidence_that_lacks_a_view_that_is_needed_now_asks_nobody(
-    make_world: Callable[..., World],
-) -> None:
-    world = make_world()
+def test_evidence_that_lacks_a_view_that_is_needed_now_asks_nobody(world: World) -> None:
     world.run('a', EvaluatorError('judge_down', ''), 'bare')
     tool = world.config.evaluation.tools['bare']
     world.config.evaluation.tools['bare'] = tool.model_copy(update={'views': None})
     world.crash()
     assert world.pipeline.judge_again('a', 0)[0] == 2
     world.drain()
-    assert world.outcomes[-1].error_kind == 'evidence_incomplete'
-    assert 'gripper' in world.outcomes[-1].message
+    assert world.outcomes[-1].error_kind == 'configuration_changed'
+    assert "of 'bare' are others" in world.outcomes[-1].message
     assert world.judge.calls == []
 
 
