@@ -18,6 +18,9 @@ from harness_eval.contract import DecodeError, Image, Observation, View
 MAX_LINES = 12
 """Most lines of evidence that are drawn; the rest is counted."""
 
+NO_OBSERVATION = 'no complete observation'
+"""What stands where the views would be."""
+
 _VIEW_HEIGHT = 320
 _MIN_WIDTH = 720
 _MAX_WIDTH = 1600
@@ -133,7 +136,13 @@ def evidence_picture(
     panels = [_panel(view) for view in observation.views.values()] if observation else []
     panels += [_hatched(name, reason) for name, reason in (missing or {}).items()]
     if not panels:
-        panels = [_hatched('no observation', 'no view was captured')]
+        return np.concatenate(
+            [
+                _header(caption, _MIN_WIDTH),
+                _nothing_seen(_MIN_WIDTH),
+                _evidence(caption.lines, _MIN_WIDTH),
+            ]
+        )
     rows = [
         _row(panels[first : first + _VIEWS_A_ROW]) for first in range(0, len(panels), _VIEWS_A_ROW)
     ]
@@ -235,22 +244,34 @@ def _panel(view: View) -> _Panel:
     return _Panel(view.name, f'{view.age:.3f} s after the end{receipt}', framed)
 
 
+def _nothing_seen(width: int) -> Image:
+    """A low box across the picture: there is nothing to show, and the text below says why."""
+    box = _box(NO_OBSERVATION, width - 2 * _MARGIN, 3 * _LINE_HEIGHT)
+    row = np.full((box.shape[0] + 2 * _MARGIN, width, 3), _BACKGROUND, np.uint8)
+    row[_MARGIN:-_MARGIN, _MARGIN:-_MARGIN] = box
+    return row
+
+
 def _hatched(name: str, reason: str) -> _Panel:
+    return _Panel(name, '', _box(reason, _VIEW_HEIGHT * 4 // 3, _VIEW_HEIGHT))
+
+
+def _box(reason: str, width: int, whole: int) -> Image:
+    """A hatched box of so many pixels with a text in its middle."""
     import cv2
 
-    width = _VIEW_HEIGHT * 4 // 3
-    box = np.full((_VIEW_HEIGHT, width, 3), _PANEL, np.uint8)
-    for start in range(-_VIEW_HEIGHT, width, 22):
-        cv2.line(box, (start, _VIEW_HEIGHT), (start + _VIEW_HEIGHT, 0), _HATCH, 2, cv2.LINE_AA)
-    cv2.rectangle(box, (0, 0), (width - 1, _VIEW_HEIGHT - 1), _HATCH, 2)
+    box = np.full((whole, width, 3), _PANEL, np.uint8)
+    for start in range(-whole, width, 22):
+        cv2.line(box, (start, whole), (start + whole, 0), _HATCH, 2, cv2.LINE_AA)
+    cv2.rectangle(box, (0, 0), (width - 1, whole - 1), _HATCH, 2)
     lines = _wrapped(reason, width - 4 * _MARGIN, _TEXT_SCALE)[:9]
     height = len(lines) * _LINE_HEIGHT + _MARGIN
-    top = (_VIEW_HEIGHT - height) // 2
+    top = (whole - height) // 2
     box[top : top + height, _MARGIN : width - _MARGIN] = _PANEL
     for index, line in enumerate(lines):
         left = (width - _text_width(line, _TEXT_SCALE)) // 2
         _write(box, line, (left, top + 24 + index * _LINE_HEIGHT), _TEXT_SCALE, _TEXT)
-    return _Panel(name, '', box)
+    return box
 
 
 def _row(panels: Sequence[_Panel]) -> Image:

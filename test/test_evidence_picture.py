@@ -106,6 +106,17 @@ def test_a_missing_view_is_drawn_even_without_an_observation() -> None:
     assert picture.shape[1] == 720
 
 
+def test_without_anything_seen_a_low_box_leaves_the_room_to_the_text() -> None:
+    why = 'the camera may have stopped: 0 frames came though 1 publisher is there'
+    nothing = evidence_picture(caption('error', [why], score=None), None)
+    one_view = evidence_picture(
+        caption('error', [why], score=None), observation(view('front', plain((1, 2, 3))))
+    )
+    assert nothing.shape[1] == 720
+    assert nothing.shape[0] < one_view.shape[0] - 200
+    assert 0.02 < share(nothing, (84, 74, 67)) < 0.2
+
+
 def test_evidence_beyond_the_room_is_counted_and_not_drawn() -> None:
     seen = observation(view('front', plain((1, 2, 3))))
     heights = [

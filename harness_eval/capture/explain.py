@@ -154,11 +154,12 @@ def _no_frames(intake: Intake, facts: TopicFacts, _: Moment) -> str | None:
             f'all {_frames(intake.before_clock)} came before the first /clock, when no time is '
             'known; is the simulation running?'
         )
+    who = 'driver' if intake.spec.kind is StreamKind.STATE else 'camera'
     return (
-        f'0 frames came though {_publishers(facts)} there. Large images that are sent best effort '
-        'are lost on the default DDS transport, whose shared memory is smaller than one picture: '
-        'publish reliably or compressed, and give publisher and node a transport profile (Fast '
-        'DDS: config/fastdds.xml)'
+        f'the {who} may have stopped: 0 frames came though {_publishers(facts)} there. Or they '
+        'were lost: large images that are sent best effort are lost on the default DDS transport, '
+        'whose shared memory is smaller than one picture; publish reliably or compressed, and '
+        'give publisher and node a transport profile (Fast DDS: config/fastdds.xml)'
     )
 
 

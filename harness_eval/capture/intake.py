@@ -150,7 +150,10 @@ class Intake:
 
     def describe(self) -> str:
         """Name the stream for an error text: what it is, its name and its topic."""
-        return f"{self.spec.kind.value} '{self.spec.name}' (topic {self.spec.topic})"
+        what, name = self.spec.kind.value, self.spec.name
+        if self.spec.kind is StreamKind.CAMERA_INFO:
+            what, name = 'camera_info of view', name.rpartition('/')[0] or name
+        return f"{what} '{name}' (topic {self.spec.topic})"
 
     def _remember(self, frame: Frame) -> tuple[bool, bool]:
         """Say whether a frame is the first, and whether its picture came lately."""

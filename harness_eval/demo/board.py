@@ -41,6 +41,10 @@ _COLUMNS: Final[Sequence[tuple[str, int, JustifyMethod]]] = (
     ('ms', 4, 'right'),
 )
 
+_HEADING: Final = (
+    f'{"":2} {"tool":<12} # {"what goes wrong":<18} {"outcome":<23} {"truth":<7} {"":5} {"ms":>4}'
+)
+
 
 class Board:
     """Shows the runs while they are played.
@@ -70,6 +74,8 @@ class Board:
         """Begin to draw."""
         if self._live is not None:
             self._live.start()
+        else:
+            self.note(_HEADING)
         return self
 
     def __exit__(
@@ -163,12 +169,13 @@ def _fault(fault: Fault) -> Text:
 
 
 def _line(row: Row) -> Text:
+    """A row in at most 80 columns, for a pipe and for a plain terminal."""
     outcome = _outcome(row)
-    outcome.pad_right(24 - len(outcome))
+    outcome.pad_right(23 - len(outcome))
     return Text.assemble(
-        f'{row.number:3} {row.outcome.tool:<12} {row.outcome.segment} {row.fault.value:<18} ',
+        f'{row.number:2} {row.outcome.tool:<12} {row.outcome.segment} {row.fault.value:<18} ',
         outcome,
-        f' truth {row.truth.value:<7} ',
-        'agrees' if row.agrees else ('DISAGREES', 'bold red'),
-        f' {1000 * row.latency:5.0f} ms',
+        f' {row.truth.value:<7} ',
+        'ok   ' if row.agrees else ('WRONG', 'bold red'),
+        f' {1000 * row.latency:4.0f}',
     )

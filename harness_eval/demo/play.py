@@ -179,6 +179,13 @@ def _spin(executor: SingleThreadedExecutor) -> None:
         executor.spin()
 
 
+def _shown(path: Path) -> Path:
+    """A path as short as it can be said from here."""
+    with contextlib.suppress(ValueError):
+        return path.resolve().relative_to(Path.cwd())
+    return path
+
+
 def _conclude(board: Board, rows: list[Row], graph: GraphEnd, path: Path) -> int:
     relations = ', '.join(' '.join(relation) for relation in sorted(graph.relations))
     board.note(f'\nscene graph at revision {graph.revision}: {relations}')
@@ -192,7 +199,9 @@ def _conclude(board: Board, rows: list[Row], graph: GraphEnd, path: Path) -> int
                 board.note(f'  {line}')
     agreeing = sum(row.agrees for row in rows)
     board.note(f'{agreeing} of {len(rows)} outcomes are what they had to be')
-    board.note(f'written: {path} and the pictures in {path.parent / "evidence"}')
+    folder = _shown(path.parent)
+    board.note(f'summary   {folder / path.name}')
+    board.note(f'pictures  {folder / "evidence"}')
     return 0 if agreeing == len(rows) and graph.agrees(rows) else EXIT_DISAGREES
 
 

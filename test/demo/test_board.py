@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 
 import pytest
@@ -36,11 +37,21 @@ def test_without_a_terminal_each_outcome_is_one_plain_line() -> None:
         board.stage('captured')
         board.end(RIGHT)
         board.end(WRONG)
-    first, second = text.getvalue().splitlines()
+    heading, first, second = text.getvalue().splitlines()
+    assert ' '.join(heading.split()) == 'tool # what goes wrong outcome truth ms'
     assert ' '.join(first.split()) == (
-        '5 pick_object 0 camera occluded abstained view_unusable truth success agrees 500 ms'
+        '5 pick_object 0 camera occluded abstained view_unusable success ok 500'
     )
-    assert 'truth failure DISAGREES' in second
+    assert second.split()[-3:] == ['failure', 'WRONG', '1250']
+
+
+def test_no_plain_line_is_wider_than_80_columns() -> None:
+    text = io.StringIO()
+    longest = max(Fault, key=lambda fault: len(fault.value))
+    with Board(Console(file=text, width=200)) as board:
+        board.end(dataclasses.replace(RIGHT, number=99, fault=longest, latency=9.999))
+        board.end(dataclasses.replace(WRONG, number=99, fault=longest, latency=9.999))
+    assert max(map(len, text.getvalue().splitlines())) <= 80
 
 
 @pytest.mark.parametrize('width', [80, 120])

@@ -60,9 +60,7 @@ def test_a_marker_that_is_not_there_fails_and_others_are_named() -> None:
     picture = with_marker(ONE, DICTIONARY, 3, left=20, top=20)
     found = run(picture, id=9)
     assert not found.holds
-    assert found.evidence == (
-        'marker 9 in front: not seen among the markers 3, 7, wanted visible: fails'
-    )
+    assert found.evidence == ('marker 9 in front: not seen (seen: 3, 7), wanted visible: fails')
 
 
 def test_a_marker_of_another_number_is_not_taken_for_it() -> None:

@@ -71,7 +71,7 @@ def _not_seen(seen: tuple[Sighting, ...]) -> str:
         return 'not seen, nor any other marker of its dictionary'
     listed = ', '.join(map(str, numbers[:MAX_LISTED]))
     more = ' …' if len(numbers) > MAX_LISTED else ''
-    return f'not seen among the markers {listed}{more}'
+    return f'not seen (seen: {listed}{more})'
 
 
 def _wanted(settings: UsableMarker, visible: bool) -> str:
