@@ -82,6 +82,7 @@ def interpret(
     *,
     evaluator: str,
     clamp: bool = False,
+    share: bool = False,
 ) -> Verdict:
     """Turn what an evaluator returned into a verdict, or raise.
 
@@ -95,6 +96,9 @@ def interpret(
         thresholds: Where a score becomes a verdict.
         evaluator: Reference of the evaluator, for errors.
         clamp: Cut a finite score outside [0, 1], with a line of evidence that says so.
+        share: The score of a verdict is a weighted share, beside which other rules decide. Every
+            other score says how sure the judge is, and must not contradict the status: success
+            below the failure threshold, or failure at or above the outcome threshold.
 
     Raises:
         EvaluatorError: The answer is not well-formed: ``malformed_answer``,
@@ -105,12 +109,43 @@ def interpret(
     if answer is None:
         raise Abstention('no_answer', 'the evaluator gave no answer (None)', evaluator=evaluator)
     if isinstance(answer, Verdict):
-        return _validated(answer, request, evaluator)
+        verdict = _validated(answer, request, evaluator)
+        if not share:
+            _refuse_contradiction(verdict, thresholds, evaluator)
+        return verdict
+    _refuse_masked(answer, evaluator)
     decided = _as_bool(answer)
     if decided is not None:
         return _from_bool(decided)
     score = _as_score(answer, evaluator)
     return _from_score(score, request, thresholds, evaluator, clamp)
+
+
+def _refuse_contradiction(verdict: Verdict, thresholds: Thresholds, evaluator: str) -> None:
+    if verdict.score is None:
+        return
+    where = ''
+    if verdict.status is Status.SUCCESS and verdict.score < thresholds.failure:
+        where = f'below the failure threshold {thresholds.failure:g}'
+    if verdict.status is Status.FAILURE and verdict.score >= thresholds.outcome:
+        where = f'at or above the outcome threshold {thresholds.outcome:g}'
+    if where:
+        score = show(verdict.score, thresholds.outcome, thresholds.failure)
+        raise _malformed(
+            f'the verdict says {verdict.status.value}, but its score {score} lies {where}; the '
+            'score is the confidence that the post-condition holds; leave it out if there is none',
+            evaluator,
+        )
+
+
+def _refuse_masked(answer: object, evaluator: str) -> None:
+    # What a mask hides was not measured, whatever value lies under it.
+    if isinstance(answer, np.ma.MaskedArray) and np.ma.getmaskarray(answer).any():
+        raise _malformed(
+            'the evaluator returned a masked value, which says that nothing was measured; return '
+            'None to abstain',
+            evaluator,
+        )
 
 
 class Unsure(Abstention):
@@ -274,6 +309,7 @@ def _optional_number(verdict: Verdict, field: str, evaluator: str) -> float | No
         return None
     if isinstance(value, (bool, np.bool_)) or not _is_real_number(value):
         raise _malformed_field(verdict, field, 'a number or None', evaluator)
+    _refuse_masked(value, evaluator)
     number = _as_score(value, evaluator)
     if not math.isfinite(number) or number < 0.0:
         raise _malformed(
@@ -317,7 +353,7 @@ def _public(text: str) -> str:
 
 def _plain_value(value: object) -> object:
     if isinstance(value, (np.ndarray, np.generic)):
-        return value.tolist()
+        return value.tolist()  # what is masked becomes null
     if isinstance(value, Mapping):
         return dict(value)
     raise TypeError(f'a value of type {type(value).__name__} is not JSON')

@@ -302,3 +302,44 @@ def test_a_score_outside_the_unsure_band_or_none_leaves_the_verdict(score: float
     verdict = Verdict(Status.SUCCESS, score=score)
     assert doubted(verdict, (0.4, 0.92), 'test:judge') is verdict
     assert doubted(verdict, None, 'test:judge') is verdict
+
+
+@pytest.mark.parametrize(
+    'answer',
+    [np.ma.array(True, mask=True), np.ma.array(1.0, mask=True), np.ma.array(1, mask=True),
+     np.ma.array([1.0], mask=True)[0], np.ma.masked],
+)  # fmt: skip
+def test_a_masked_answer_says_that_nothing_was_measured(answer: Any) -> None:
+    with pytest.raises(EvaluatorError) as caught:
+        interpret(answer, make_request(), Thresholds(), evaluator='plugin:a:b')
+    assert caught.value.kind == 'malformed_answer'
+
+
+def contradictory(status: Status, score: float) -> Verdict:
+    reason = 'not held' if status is Status.FAILURE else ''
+    return Verdict(status, ('seen',), failure_reason=reason, score=score)
+
+
+@pytest.mark.parametrize(
+    ('status', 'score', 'fits'),
+    [(Status.SUCCESS, 0.0, False), (Status.SUCCESS, 0.49, False), (Status.SUCCESS, 0.5, True),
+     (Status.FAILURE, 0.89, True), (Status.FAILURE, 0.9, False), (Status.FAILURE, 1.0, False)],
+)  # fmt: skip
+def test_a_verdict_whose_score_says_the_opposite_is_malformed(
+    status: Status, score: float, fits: bool
+) -> None:
+    verdict = contradictory(status, score)
+    if fits:
+        found = interpret(verdict, make_request(), Thresholds(), evaluator='plugin:a:b')
+        assert (found.status, found.score) == (status, score)
+        return
+    with pytest.raises(EvaluatorError, match=f'says {status.value}, but its score') as caught:
+        interpret(verdict, make_request(), Thresholds(), evaluator='plugin:a:b')
+    assert caught.value.kind == 'malformed_answer'
+
+
+@pytest.mark.parametrize(('status', 'score'), [(Status.SUCCESS, 0.1), (Status.FAILURE, 0.95)])
+def test_beside_a_weighted_share_other_rules_may_decide(status: Status, score: float) -> None:
+    verdict = contradictory(status, score)
+    found = interpret(verdict, make_request(), Thresholds(), evaluator='checks:a', share=True)
+    assert found.status is status

@@ -39,6 +39,8 @@ class CascadeEvaluator:
         EvaluatorError: A member cannot be made.
     """
 
+    score_is_share = True  # it may be that of a member with checks
+
     def __init__(self, name: str, settings: CascadeSettings, context: EvaluatorContext) -> None:
         self.ref = f'cascade:{name}'
         self._goes_on = settings.on_error == 'next'

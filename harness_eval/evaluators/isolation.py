@@ -167,7 +167,8 @@ class IsolatedJudge:
                 f'its process answered nonsense: {describe(error)}',
                 evaluator=self._ref,
             ) from error
-        return interpret(verdict, request, self._thresholds, evaluator=self._ref)
+        # Whether score and status fit was looked at in the child.
+        return interpret(verdict, request, self._thresholds, evaluator=self._ref, share=True)
 
 
 def _error(told: dict[str, Any], ref: str) -> EvaluationError:

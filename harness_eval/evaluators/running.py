@@ -63,7 +63,14 @@ def judge_here(
     answer = evaluator.evaluate(request)
     if inspect.isawaitable(answer):
         answer = asyncio.run(_finished(answer, stop))
-    return interpret(answer, request, thresholds, evaluator=evaluator.ref, clamp=clamp)
+    return interpret(
+        answer,
+        request,
+        thresholds,
+        evaluator=evaluator.ref,
+        clamp=clamp,
+        share=getattr(evaluator, 'score_is_share', False),
+    )
 
 
 async def _finished(awaitable: Awaitable[Answer], stop: Stop) -> Answer:

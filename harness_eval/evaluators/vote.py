@@ -40,6 +40,8 @@ class VoteEvaluator:
         EvaluatorError: A member cannot be made.
     """
 
+    score_is_share = True  # it is made of those of the members
+
     def __init__(self, name: str, settings: VoteSettings, context: EvaluatorContext) -> None:
         self.ref = f'vote:{name}'
         self._needed = settings.needed

@@ -29,7 +29,7 @@ def judge(request: EvaluationRequest, thresholds: Thresholds | None = None) -> V
     context = EvaluatorContext(thresholds)
     evaluator = build_evaluator('cell', ChecksSettings(kind='checks'), context)
     answer = evaluator.evaluate(request)
-    verdict = interpret(answer, request, thresholds, evaluator=evaluator.ref)
+    verdict = interpret(answer, request, thresholds, evaluator=evaluator.ref, share=True)
     assert verdict == answer  # it keeps all rules by itself
     return verdict
 

@@ -46,6 +46,8 @@ class ChecksEvaluator:
         ref: ``checks:name``.
     """
 
+    score_is_share = True  # required checks decide beside it
+
     def __init__(self, name: str, thresholds: Thresholds) -> None:
         self.ref = f'checks:{name}'
         self._thresholds = thresholds

@@ -51,6 +51,8 @@ class RubricEvaluator:
         EvaluatorError: ``no_model``: the evaluator that is named is not one of a model.
     """
 
+    score_is_share = True  # a must decides beside it
+
     def __init__(
         self, name: str, settings: RubricEvaluatorSettings, context: EvaluatorContext
     ) -> None:
