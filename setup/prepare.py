@@ -18,6 +18,7 @@ import shutil
 import sys
 import time
 
+from heartbeat import heartbeat
 from interpreter import use_supported_interpreter
 from logged_run import run_logged
 from python_environment import make_environment
@@ -91,11 +92,17 @@ def _stage(
         return inputs
     stamp.remove()
     start = time.monotonic()
-    print(f'set-up of {home.name}: {name} ...', flush=True)
-    work()
+    what = f'set-up of {home.name}: {name}'
+    _say(f'{what} ...')
+    with heartbeat(what, _say):
+        work()
     stamp.write(inputs)
-    print(f'set-up of {home.name}: {name} took {time.monotonic() - start:.0f} s', flush=True)
+    _say(f'{what} took {time.monotonic() - start:.0f} s')
     return inputs
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
 
 
 def _colcon(home: Path, source: RosSource, package: str, *options: str) -> None:
