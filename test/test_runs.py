@@ -16,6 +16,7 @@ from harness_eval.config.models import EvaluationSettings
 from harness_eval.contract import Abstention, EvaluatorError, Status, Verdict
 from harness_eval.runs import (
     admit,
+    Arrival,
     Completion,
     id_problem,
     internal_error,
@@ -24,8 +25,10 @@ from harness_eval.runs import (
     Outcome,
     outcome_of,
     OutcomeKind,
+    PENDING,
     printable,
-    REPEAT_WINDOW_NS,
+    REPEAT_SECONDS,
+    REPEAT_WINDOW,
     Ruling,
     Run,
     screen,
@@ -36,6 +39,7 @@ from harness_eval.runs import (
 
 SECOND = 10**9
 NOW = 1_700_000_000 * SECOND
+WALL = 1_700_000_000.0
 SETTINGS = EvaluationSettings(
     required_tools=('pick', 'insert'), segment_tools=('insert',), max_segments=3
 )
@@ -57,8 +61,10 @@ def run_of(*states: SegmentState, tool: str = 'insert', **more: Any) -> Run:
     return Run('run', segments, **more)
 
 
-def ruling(one: Completion, run: Run | None = None, receipt: int = NOW) -> tuple[Ruling, str]:
-    made = admit(one, run, SETTINGS, receipt)
+def ruling(
+    one: Completion, run: Run | None = None, receipt: int = NOW, wall: float = WALL, era: int = 0
+) -> tuple[Ruling, str]:
+    made = admit(one, run, SETTINGS, Arrival(receipt, wall, era))
     return made.ruling, made.reason
 
 
@@ -91,7 +97,7 @@ def test_a_completion_of_a_tool_that_is_not_required_is_ignored_whatever_it_hold
     'run_id', ['', ' ', 'x' * (MAX_ID_LENGTH + 1), 'a\x00', 'a\nb', '\ud800', '\u2028', 'a\u202e']
 )
 def test_an_impossible_run_id_is_an_error_that_is_not_recorded(run_id: str) -> None:
-    made = admit(completion(run_id=run_id), None, SETTINGS, NOW)
+    made = admit(completion(run_id=run_id), None, SETTINGS, Arrival(NOW, WALL))
     assert (made.ruling, made.recorded) == (Ruling.FAIL, False)
     assert made.reason in ('empty_run_id', 'invalid_run_id')
     assert made.detail.isprintable()
@@ -147,18 +153,51 @@ def test_the_order_of_arguments_makes_no_other_completion() -> None:
     assert one.fingerprint == completion(arguments=(('b', '2'), ('a', '1'))).fingerprint
 
 
-def test_an_unstamped_completion_is_answered_within_a_minute_and_then_conflicts() -> None:
-    one = completion(stamp=0)
-    run = Run('run', (Segment(one, 1, NOW, SegmentState.SUCCESS),))
-    assert ruling(one, run, NOW + REPEAT_WINDOW_NS) == ANSWER
-    assert ruling(one, run, NOW + REPEAT_WINDOW_NS + 1) == rejected('conflicting_completion')
-    assert ruling(one, run, NOW - 1) == rejected('conflicting_completion')
+CONFLICT = rejected('conflicting_completion')
 
 
-def test_an_unstamped_completion_with_a_unique_id_is_answered_for_ever() -> None:
-    one = completion(stamp=0, unique=True)
-    run = Run('run', (Segment(one, 1, NOW, SegmentState.SUCCESS),))
-    assert ruling(one, run, NOW + 10**18) == ANSWER
+def unstamped(state: SegmentState, **more: Any) -> tuple[Completion, Run]:
+    one = completion(stamp=0, **more)
+    return one, Run('run', (Segment(one, 1, NOW, state, accepted=WALL),))
+
+
+@pytest.mark.parametrize('state', sorted(set(SegmentState) - PENDING))
+def test_an_unstamped_completion_is_answered_for_moments_and_then_conflicts(
+    state: SegmentState,
+) -> None:
+    one, run = unstamped(state)
+    moments = round(REPEAT_SECONDS * SECOND)
+    assert ruling(one, run, NOW + moments, WALL + REPEAT_SECONDS) == ANSWER
+    assert ruling(one, run, NOW + moments + 1, WALL) == CONFLICT
+    assert ruling(one, run, NOW - 1, WALL) == CONFLICT
+    # A simulation that runs slowly, or stands still, keeps nobody from starting anew.
+    assert ruling(one, run, NOW, WALL + REPEAT_SECONDS + 0.1) == CONFLICT
+
+
+@pytest.mark.parametrize('state', sorted(PENDING))
+def test_an_unstamped_completion_is_answered_while_it_waits_but_no_longer_than_a_minute(
+    state: SegmentState,
+) -> None:
+    one, run = unstamped(state)
+    assert ruling(one, run, NOW + 3600 * SECOND, WALL + REPEAT_WINDOW) == ANSWER
+    assert ruling(one, run, NOW, WALL + REPEAT_WINDOW + 0.1) == CONFLICT
+    assert ruling(one, run, NOW - 1, WALL) == CONFLICT
+
+
+@pytest.mark.parametrize('state', SegmentState)
+@pytest.mark.parametrize('stamp', [0, NOW])
+def test_a_completion_from_before_the_clock_went_back_conflicts(
+    state: SegmentState, stamp: int
+) -> None:
+    one = completion(stamp=stamp)
+    run = Run('run', (Segment(one, 1, NOW, state, era=3, accepted=WALL),))
+    assert ruling(one, run, NOW + 1, era=3) == ANSWER
+    assert ruling(one, run, NOW + 1, era=4) == CONFLICT
+
+
+def test_a_completion_with_a_unique_id_is_answered_for_ever() -> None:
+    one, run = unstamped(SegmentState.SUCCESS, unique=True)
+    assert ruling(one, run, NOW + 10**18, WALL + 10**9, era=7) == ANSWER
 
 
 def test_a_run_that_ended_long_ago_is_never_taken_again() -> None:
@@ -186,7 +225,7 @@ def test_after_an_interruption_no_segment_is_taken() -> None:
 
 def test_a_gap_is_an_error_of_the_run_on_record() -> None:
     for run in (None, run_of(SegmentState.PROCESS)):
-        made = admit(completion(2), run, SETTINGS, NOW)
+        made = admit(completion(2), run, SETTINGS, Arrival(NOW, WALL))
         assert (made.ruling, made.reason, made.recorded) == (Ruling.FAIL, 'missing_segment', True)
 
 
@@ -216,7 +255,7 @@ def test_a_completion_is_taken_only_as_the_next_segment_of_an_open_run(
     states: list[SegmentState], interrupted: bool, number: int, tool: str
 ) -> None:
     run = run_of(*states, interrupted=interrupted) if states or interrupted else None
-    made = admit(completion(number, tool), run, SETTINGS, NOW)
+    made = admit(completion(number, tool), run, SETTINGS, Arrival(NOW, WALL))
     if made.ruling is Ruling.TAKE:
         assert tool in SETTINGS.required_tools
         assert number == len(states)

@@ -22,6 +22,7 @@ from harness_eval.requests import Requests
 from harness_eval.runs import (
     Admission,
     admit,
+    Arrival,
     CLOSED,
     Completion,
     id_problem,
@@ -40,6 +41,9 @@ from harness_eval.runs import (
 from harness_eval.scene_graph import Update
 
 log = logging.getLogger('harness_eval.pipeline')
+
+_RECEIPTS = 'receipts'
+_TICKS = 'ticks'
 
 
 class Pipeline:
@@ -155,6 +159,7 @@ class Pipeline:
             receipt: Nanoseconds of its receipt on the node's clock.
             waiter: Gets the outcome, once and whatever it is.
         """
+        self._eras.see(_RECEIPTS, receipt)
         try:
             self._admit(completion, receipt, waiter)
         except LedgerError as error:
@@ -174,6 +179,7 @@ class Pipeline:
             data: The CDR bytes as received.
             receipt: Nanoseconds of the receipt on the node's clock.
         """
+        self._eras.see(_RECEIPTS, receipt)
         self._evaluations.frame(topic, kind, data, receipt)
 
     def propose(self, update: Update) -> None:
@@ -231,8 +237,17 @@ class Pipeline:
             ros_now: Nanoseconds of the ROS clock at a moment before which everything that came has
                 been handed in; default: now.
         """
-        self._evaluations.tick(self._effects.ros_now() if ros_now is None else ros_now)
+        now = self._effects.ros_now() if ros_now is None else ros_now
+        self._eras.see(_TICKS, now)
+        self._evaluations.tick(now)
         self._recorder.tick()
+
+    def clock_jumped(self) -> None:
+        """The node's clock has gone back, as whoever keeps it says.
+
+        Times that come in show it too, but only those that come while the node has work.
+        """
+        self._eras.jumped()
 
     def wakeup(self) -> float | None:
         """Steady seconds at which :meth:`tick` has something to do; None: nothing is due."""
@@ -253,7 +268,8 @@ class Pipeline:
         admission = screen(completion, self._config.evaluation)
         if admission is None:
             run = self._recorder.run(completion.run_id)
-            admission = admit(completion, run, self._config.evaluation, receipt)
+            arrival = Arrival(receipt, self._recorder.wall_now(), self._eras.count)
+            admission = admit(completion, run, self._config.evaluation, arrival)
         error = EvaluationError(admission.reason, admission.detail)
         if admission.ruling is Ruling.TAKE:
             self._evaluations.begin(self._accept(completion, receipt), waiter)

@@ -87,6 +87,10 @@ class Recorder:
         """
         return self._ledger.run(run_id)
 
+    def wall_now(self) -> float:
+        """Seconds of the wall clock, as on record."""
+        return self._ledger.wall_now()
+
     def pending(self) -> list[Segment]:
         """Segments that have no outcome on record and none that waits to be put there, in order.
 

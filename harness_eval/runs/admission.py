@@ -17,13 +17,30 @@ MAX_SEGMENT = 2**32 - 1
 """Segments are ``uint32`` in the messages."""
 MAX_STAMP = 2**31 * 10**9 - 1
 """Nanoseconds. Seconds are ``int32`` in the messages."""
-REPEAT_WINDOW_NS = 60 * 10**9
+REPEAT_SECONDS = 2.0
 """How long after its receipt an unstamped completion may come again and still be the same one.
 
-Without a stamp, a repetition and an agent that counts its runs from ``run_1`` again look alike;
-an agent does not restart and finish a run within a minute of the first one's end by design, and
-later repetitions are refused rather than answered with an old verdict.
+Without a stamp, a repetition and an agent that counts its runs from ``run_1`` again look alike.
+A sender that heard no answer repeats itself within moments; no tool runs anew and ends within
+them, and later repetitions are refused rather than answered with an old verdict.
 """
+REPEAT_WINDOW = 60.0
+"""The same, in seconds of the wall clock, while the first one has no outcome yet."""
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """When a completion came.
+
+    Attributes:
+        receipt: Nanoseconds of its receipt on the node's clock.
+        wall: Seconds of the wall clock.
+        era: How often the node's clock had gone back before.
+    """
+
+    receipt: int
+    wall: float
+    era: int = 0
 
 
 class Ruling(str, Enum):
@@ -73,7 +90,7 @@ def screen(completion: Completion, evaluation: EvaluationSettings) -> Admission 
 
 
 def admit(
-    completion: Completion, run: Run | None, evaluation: EvaluationSettings, receipt: int
+    completion: Completion, run: Run | None, evaluation: EvaluationSettings, arrival: Arrival
 ) -> Admission:
     """What is to be done with a completion.
 
@@ -81,7 +98,7 @@ def admit(
         completion: What was reported.
         run: The run of that name on record, if there is one.
         evaluation: Which tools are required, which are segmented, and the budget.
-        receipt: Nanoseconds of the receipt on the node's clock.
+        arrival: When it came.
     """
     screened = screen(completion, evaluation)
     if screened is not None:
@@ -96,7 +113,7 @@ def admit(
             )
         known = next((s for s in run.segments if s.completion.segment == completion.segment), None)
         if known is not None:
-            return _again(completion, known, receipt)
+            return _again(completion, known, arrival)
         if run.last is not None and completion.tool != run.tool:
             return Admission(
                 Ruling.REJECT,
@@ -116,7 +133,7 @@ def admit(
     return _next_segment(completion, run, evaluation)
 
 
-def _again(completion: Completion, known: Segment, receipt: int) -> Admission:
+def _again(completion: Completion, known: Segment, arrival: Arrival) -> Admission:
     if completion.fingerprint != known.completion.fingerprint:
         return Admission(
             Ruling.REJECT,
@@ -124,8 +141,17 @@ def _again(completion: Completion, known: Segment, receipt: int) -> Admission:
             f'run {completion.run_id!r} segment {completion.segment} is on record with another '
             'tool, stamp or arguments; run ids must never be reused',
         )
-    late = not 0 <= receipt - known.receipt <= REPEAT_WINDOW_NS
-    if completion.stamp == 0 and not completion.unique and late:
+    if completion.unique:
+        return Admission(Ruling.ANSWER)
+    if arrival.era != known.era:
+        return Admission(
+            Ruling.REJECT,
+            'conflicting_completion',
+            f'run {completion.run_id!r} segment {completion.segment} is on record from before the '
+            "node's clock went back (a simulation that was reset, a bag that loops), so it cannot "
+            'be told from a new run of that name; use run ids that are never reused',
+        )
+    if completion.stamp == 0 and not _may_be_repeated(known, arrival):
         return Admission(
             Ruling.REJECT,
             'conflicting_completion',
@@ -134,6 +160,15 @@ def _again(completion: Completion, known: Segment, receipt: int) -> Admission:
             'that are never reused',
         )
     return Admission(Ruling.ANSWER)
+
+
+def _may_be_repeated(known: Segment, arrival: Arrival) -> bool:
+    """Whether an unstamped completion can only be the known one again."""
+    age = abs(arrival.wall - known.accepted)
+    elapsed = (arrival.receipt - known.receipt) / 1e9
+    if known.state in PENDING:
+        return elapsed >= 0 and age <= REPEAT_WINDOW
+    return 0 <= elapsed <= REPEAT_SECONDS and age <= REPEAT_SECONDS
 
 
 def _next_segment(
