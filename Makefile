@@ -8,7 +8,7 @@ DISTRO ?= $(or $(ROS_DISTRO),jazzy)
 export DISTRO
 PYTHON ?= python3
 # ROS tests have a domain each, so that they may run side by side.
-PYTEST_ARGS ?= -n auto --dist loadfile
+PYTEST_ARGS ?= -n 3 --dist loadfile
 PYTHON_SOURCES := harness_eval launch setup test setup.py $(wildcard benchmarks examples)
 
 ENTER := . setup/env.sh &&
