@@ -116,6 +116,45 @@ async def post_json(target: PostTarget, body: bytes) -> Any:
         ) from None
 
 
+async def reach(target: PostTarget) -> int:
+    """Ask what may be asked there (``OPTIONS``), with the token and without a question.
+
+    Args:
+        target: Where to.
+
+    Returns:
+        The HTTP status of the answer, whatever it is.
+
+    Raises:
+        EvaluatorError: There is no answer, or nothing could be asked; as :func:`post_json`.
+    """
+    library = _http_client(target)
+    token = _token(target)
+    headers = {'User-Agent': f'harness_eval/{__version__}', 'Connection': 'close'}
+    if token:
+        headers['Authorization'] = f'Bearer {token}'
+
+    async def asked() -> int:
+        async with (
+            library.AsyncClient(
+                verify=_trust(target), trust_env=False, follow_redirects=False, timeout=None
+            ) as client,
+            client.stream('OPTIONS', target.url, headers=headers) as response,
+        ):
+            return int(response.status_code)
+
+    try:
+        return await asyncio.wait_for(asked(), target.timeout)
+    except (asyncio.TimeoutError, TimeoutError):
+        raise _error(
+            target, 'endpoint_timeout', f'no answer within {target.timeout:g} s', again=True
+        ) from None
+    except library.HTTPError as error:
+        _raise_for_connection(target, library, error)
+    except library.InvalidURL:
+        raise _error(target, 'endpoint_url', 'the url cannot be understood') from None
+
+
 async def _exchange(
     library: Any, target: PostTarget, headers: dict[str, str], body: bytes, token: str
 ) -> Any:
