@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import re
+import math
 from pathlib import Path
+import re
 
 from harness_eval.contract import Abstention, DecodeError, EvaluationError, EvaluatorError
-from harness_eval.lines import MAX_LINE, clean_line
+from harness_eval.lines import clean_line, MAX_LINE
 
 _PATH = re.compile(r'(?<![\w:/.])/([^\s/\'":,;]+)(?:/[^\s/\'":,;]+)+/?')
 _USERINFO = re.compile(r'(\w+://)[^\s/@]+@')
 _QUERY = re.compile(r'(\w+://[^\s?\'"]*)\?[^\s\'"]*')
+
+_LONGEST = 1e6
+"""Seconds of ``retry_after``, more than anybody waits; a larger integer may be no float."""
 
 
 def describe(error: BaseException) -> str:
@@ -49,13 +53,19 @@ def as_evaluation_error(error: BaseException, evaluator: str) -> EvaluationError
         return EvaluatorError(
             'evaluator_raised', describe(error), evaluator=evaluator, retryable=passing
         )
-    family: type[EvaluationError] = EvaluatorError
-    for known in (Abstention, DecodeError):
-        if isinstance(error, known):
-            family = known
-    return family(
-        clean_line(str(error.kind), 100) or 'evaluator_raised',
-        clean_line(str(error.message)),
-        evaluator=evaluator,
-        retryable=bool(error.retryable),
+    kind = clean_line(str(error.kind), 100) or 'evaluator_raised'
+    message, again = clean_line(str(error.message)), bool(error.retryable)
+    for family in (Abstention, DecodeError):
+        if isinstance(error, family):
+            return family(kind, message, evaluator=evaluator, retryable=again)
+    return EvaluatorError(
+        kind, message, evaluator=evaluator, retryable=again, retry_after=_seconds(error)
     )
+
+
+def _seconds(error: EvaluationError) -> float | None:
+    """Read ``retry_after``, which foreign code may have set to anything."""
+    given = getattr(error, 'retry_after', None)
+    if isinstance(given, bool) or not isinstance(given, (int, float)):
+        return None
+    return float(min(given, _LONGEST)) if 0.0 <= given < math.inf else None
