@@ -241,6 +241,20 @@ class JudgeCache:
                 connection.close()
 
 
+def cache_beside(
+    ledger: Path | None, evaluators: Mapping[str, EvaluatorSettings]
+) -> JudgeCache | None:
+    """Open the cache beside a ledger; ``None`` if no evaluator keeps its answers.
+
+    Args:
+        ledger: File of the ledger, which this process alone writes; ``None``: it is no file.
+        evaluators: Settings of the evaluators.
+    """
+    if ledger is None or not any(one.cache for one in evaluators.values()):
+        return None
+    return JudgeCache(ledger.with_name(f'{ledger.stem}.judge_cache.sqlite3'))
+
+
 class _Answers:
     def __init__(self, cache: JudgeCache, evaluator: str) -> None:
         self._cache = cache
