@@ -17,7 +17,7 @@ NEARLY_ALL = 0.99
 """Share of the frames that are to find partners within the proposed ``slop``."""
 SLOP_MARGIN = 0.2
 """Share that is added to a spread as measured, since a few seconds do not show the worst."""
-LEAST_SLOP_MARGIN = 0.002
+LEAST_SLOP_MARGIN = 0.005
 """Seconds that are added at least."""
 AHEAD_MARGIN = 0.02
 """Seconds that are added to the latest stamp: what a clock under NTP drifts and jumps."""
