@@ -2,7 +2,8 @@
 
 from harness_eval.calls.call import CallHandle, OnDone, Outcome
 from harness_eval.calls.health import JudgeHealth
-from harness_eval.calls.judge_calls import JudgeCalls, QUARANTINE_AFTER, WAITED_TIMEOUTS
+from harness_eval.calls.judge_calls import JudgeCalls
+from harness_eval.calls.turns import QUARANTINE_AFTER, WAITED_TIMEOUTS
 
 __all__ = [
     'QUARANTINE_AFTER',
