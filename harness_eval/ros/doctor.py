@@ -26,7 +26,7 @@ from harness_eval.decode import Decoder
 from harness_eval.doctor import StreamStatistics
 from harness_eval.doctor.diagnosis import Examined
 from harness_eval.ros.judge_service import JudgeServices
-from harness_eval.ros.listening import Listening, streams_of
+from harness_eval.ros.listening import Listening, servers_of, streams_of
 
 DISCOVERY = 3.0
 """Seconds in which publishers that are there are found; it takes up to two."""
@@ -109,9 +109,7 @@ class Examination:
 
     def servers(self, service: str) -> Mapping[str, int]:
         """How many servers of each type a service has."""
-        name = self._node.resolve_service_name(service)
-        types = dict(self._node.get_service_names_and_types()).get(name, [])
-        return {kind: self._node.count_services(name) for kind in types}
+        return servers_of(self._node, service)
 
     @contextmanager
     def spinning(self) -> Iterator[None]:

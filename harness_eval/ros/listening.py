@@ -43,6 +43,20 @@ def streams_of(
     return dict(requests.streams), tools
 
 
+def servers_of(node: Node, service: str) -> dict[str, int]:
+    """How many servers of each type a service has, by type; safe from any thread.
+
+    Args:
+        node: The node that looks.
+        service: Name of the service; a relative one is resolved by the node.
+    """
+    name = node.resolve_service_name(service)
+    count = node.count_services(name)
+    # The graph lists the types that clients ask for as well.
+    types = dict(node.get_service_names_and_types()).get(name, []) if count else []
+    return dict.fromkeys(types, count)
+
+
 class Listening:
     """Meters on streams, and the subscriptions that feed them.
 

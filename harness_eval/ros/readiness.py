@@ -18,12 +18,13 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from harness_eval.calls import JudgeCalls
 from harness_eval.config import Config
+from harness_eval.config.evaluators import ServiceSettings
 from harness_eval.decode import Decoder
 from harness_eval.doctor import Remark, stream_remarks, StreamStatistics, tool_remarks
 from harness_eval.doctor.remarks import graph_remarks, subject_of
 from harness_eval.evaluators.probing import Probed, Prober
 from harness_eval.readiness import CAPTURE_ERRORS, Readiness, ToolReadiness, unready
-from harness_eval.ros.listening import Listening, streams_of
+from harness_eval.ros.listening import Listening, servers_of, streams_of
 from harness_eval.runs import Outcome, OutcomeKind
 from harness_eval.threads import Threads
 from harness_eval_msgs.msg import Readiness as ReadinessMessage
@@ -82,6 +83,12 @@ class ReadinessPublisher:
         self._known = Readiness(config, tools, subjects, time.monotonic())
         self._prober = Prober(config.evaluation.evaluators, evaluator, self._servers)
         self._glanced: set[str] = set()
+        self._services = {
+            name: one.service
+            for name, one in config.evaluation.evaluators.items()
+            if isinstance(one, ServiceSettings) and name in self._known.judges
+        }
+        self._offered: dict[str, int] = {}
         self._threads = Threads('probe')
         self._inbox: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._hearing_since: float | None = None
@@ -139,6 +146,11 @@ class ReadinessPublisher:
             facts = self._listening.facts(name)
             remarks = list(graph_remarks(self._silent[name], facts))
             stream.graph(now, (facts.publishers, facts.types), remarks)
+        for name, service in self._services.items():
+            count = self._node.count_services(self._node.resolve_service_name(service))
+            if self._offered.get(name, count) != count:
+                self._known.judges[name].retry.soon(now)
+            self._offered[name] = count
         for name, judge in self._known.judges.items():
             health = self._judges[name].health()
             judge.counted(
@@ -203,9 +215,7 @@ class ReadinessPublisher:
 
     def _servers(self, service: str) -> Mapping[str, int]:
         """How many servers of each type a service has; safe from any thread."""
-        name = self._node.resolve_service_name(service)
-        types = dict(self._node.get_service_names_and_types()).get(name, [])
-        return {kind: self._node.count_services(name) for kind in types}
+        return servers_of(self._node, service)
 
     # --- what outcomes say --------------------------------------------------------------------
 

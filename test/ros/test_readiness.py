@@ -129,11 +129,11 @@ def test_a_camera_that_came_back_is_heard_again_by_itself(ros: Any, tmp_path: Pa
 
 def test_a_topic_without_publisher_or_of_another_type_is_told(ros: Any, tmp_path: Path) -> None:
     yaml = cell_yaml().replace('cell/wrist/image_raw', 'cell/nowhere')
-    yaml = yaml.replace('cell/front/image_raw', 'joint_states')
+    yaml = yaml.replace('cell/front/image_raw', 'tool_completions')
     world = EvaluationWorld(ros, tmp_path, yaml)
     told = Readinesses(ros, world)
     told.wait_for('wrong_type', 'no_publisher')
-    assert 'found sensor_msgs/msg/JointState' in told.reasons()
+    assert 'found harness_eval_msgs/msg/ToolCompletion' in told.reasons()
     assert 'nobody publishes /cell/nowhere' in told.reasons()
 
 
@@ -186,8 +186,10 @@ def test_a_service_that_comes_and_goes_is_told(ros: Any, tmp_path: Path) -> None
     told = Readinesses(ros, world)
     told.wait_for('service_absent')
     judge = ros.node('judge_server', spin=True)
-    judge.create_service(Judge, 'judge_it', lambda request, response: response)
+    service = judge.create_service(Judge, 'judge_it', lambda request, response: response)
     told.wait_for()
+    judge.destroy_service(service)
+    told.wait_for('service_absent')
 
 
 def test_an_evaluator_in_quarantine_keeps_its_tools_from_being_ready(
