@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Iterator
 import gc
 import logging
-import threading
-import weakref
-from collections.abc import Callable, Iterator
 from queue import Empty, Queue
+import threading
 from typing import Any
+import weakref
 
-import pytest
 from judged_world import make_request
+import pytest
 
-from harness_eval.calls import QUARANTINE_AFTER, JudgeCalls, Outcome
+from harness_eval.calls import JudgeCalls, Outcome, QUARANTINE_AFTER
 from harness_eval.config.evaluators import ChecksSettings, PluginSettings
 from harness_eval.contract import (
     Abstention,
