@@ -14,11 +14,14 @@ from harness_eval.config import Config
 from harness_eval.config.evaluators import EndpointSettings, ModelSettings, ServiceSettings
 from harness_eval.contract import (
     Abstention,
+    EvaluationError,
     EvaluationRequest,
     EvaluatorError,
     Image,
     Observation,
     PostCondition,
+    Status,
+    Verdict,
     View,
 )
 from harness_eval.evaluators import Judges
@@ -33,6 +36,8 @@ SIDE = 64
 
 ASKED_LIVE = (ModelSettings, EndpointSettings, ServiceSettings)
 """The kinds that a live question says more about than a probe."""
+
+Outcome = Verdict | EvaluationError
 
 QUESTION = 'The picture shows one plain green area and nothing else.'
 
@@ -82,7 +87,7 @@ def check_judges(
         probed = prober.probe(name)
         asked = None
         if live and isinstance(settings[name], ASKED_LIVE):
-            asked = _asked(judges, name)
+            asked = _asked(judges, name, sees=isinstance(settings[name], ModelSettings))
         results.put((name, probed, asked))
 
     found: dict[str, tuple[Probed, Probed | None]] = {}
@@ -137,20 +142,28 @@ def tiny_request() -> EvaluationRequest:
     )
 
 
-def _asked(judges: Judges, name: str) -> Probed:
-    answer: queue.SimpleQueue[object] = queue.SimpleQueue()
+def _asked(judges: Judges, name: str, *, sees: bool) -> Probed:
+    """Ask one tiny question; a model has to answer it rightly, any other judge just to answer."""
+    answer: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
     try:
-        calls = judges.calls(name)
-        calls.call(tiny_request(), answer.put)
+        judges.calls(name).call(tiny_request(), answer.put)
         outcome = answer.get()
     except Exception as error:
         return Probed(fault=as_evaluation_error(error, name))
-    if isinstance(outcome, Abstention):
-        return Probed(found='it took a picture, and abstained')
-    if isinstance(outcome, Exception):
+    abstained = isinstance(outcome, Abstention)
+    if isinstance(outcome, EvaluationError) and not abstained:
         return Probed(fault=as_evaluation_error(outcome, name))
-    status = getattr(getattr(outcome, 'status', None), 'value', '')
-    return Probed(found=f'it took a picture of plain green, and answered {status}')
+    said = outcome.status.value if isinstance(outcome, Verdict) else f'nothing ({outcome.kind})'
+    if sees and said != Status.SUCCESS.value:
+        return Probed(
+            fault=EvaluatorError(
+                'blind',
+                f'it was shown plain green, asked whether that is green, and answered {said}; '
+                'choose a model that takes pictures, and a server that hands them on',
+                evaluator=name,
+            )
+        )
+    return Probed(found=f'it was shown a picture, and answered {said}')
 
 
 def _within(
