@@ -28,7 +28,6 @@ from harness_eval import __version__
 from harness_eval.config.evaluators import EvaluatorSettings
 from harness_eval.contract import Status, Verdict
 from harness_eval.judging import Thresholds
-from harness_eval.lines import clean_evidence
 
 MAX_BYTES = 64 * 1024 * 1024
 """Bytes of all kept verdicts together; some 50,000 of them."""
@@ -308,7 +307,7 @@ def _marked(verdict: Verdict, at: float) -> Verdict:
     when = datetime.fromtimestamp(at, timezone.utc).strftime('%Y-%m-%d %H:%M:%S UTC')
     return replace(
         verdict,
-        evidence=clean_evidence((f'cached: the answer of {when}', *verdict.evidence)),
+        evidence=(f'cached: the answer of {when}', *verdict.evidence),
         route=f'cached ({verdict.route})' if verdict.route else 'cached',
         cost=0.0,
     )
