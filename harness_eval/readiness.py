@@ -146,11 +146,13 @@ class StreamWatch:
             signature: Who publishes; if that changes, the stream is heard again.
             remarks: What is wrong with it by the graph alone.
         """
+        came_back = bool(self._absent) and not remarks
         self._absent = tuple(remarks)
+        if came_back:
+            self._heard = None
         if signature != self._graph:
             self._graph = signature
             if not remarks:
-                self._heard = None
                 self.retry.soon(now)
 
     def heard(self, remarks: Sequence[Remark]) -> None:
@@ -268,6 +270,13 @@ class Readiness:
     def streams_of(self, tool: str) -> tuple[str, ...]:
         """The streams that a tool needs."""
         return self._streams_of[tool]
+
+    def look_again(self, now: float) -> None:
+        """Look at everything again; what is known holds until then."""
+        for stream in self.streams.values():
+            stream.retry.soon(now)
+        for judge in self.judges.values():
+            judge.retry.soon(now)
 
     def capture_failed(self, now: float, tool: str, kind: str, message: str) -> None:
         """A capture for a tool ended in an error: its streams are heard at once."""

@@ -115,7 +115,7 @@ def test_a_stream_is_heard_together_with_those_of_its_tools(config: Config) -> N
     readiness = well(config)
     assert readiness.to_hear(100.0) == frozenset()
     readiness.streams['front'].graph(100.0, 'another driver', ())
-    assert kinds(readiness) == ['not_seen_yet']
+    assert kinds(readiness) == []
     assert readiness.to_hear(100.0) == {'front', 'gripper'}
 
 
@@ -125,6 +125,17 @@ def test_a_publisher_that_is_gone_is_told_at_once_and_not_listened_for(config: C
     readiness.streams['front'].graph(5.0, 'nobody', (gone,))
     assert kinds(readiness) == ['no_publisher']
     assert readiness.to_hear(5.0) == frozenset()
+    readiness.streams['front'].graph(6.0, 'there', ())
+    assert kinds(readiness) == ['not_seen_yet']
+    assert readiness.to_hear(6.0) == {'front', 'gripper'}
+
+
+def test_what_is_known_holds_while_everything_is_looked_at_again(config: Config) -> None:
+    readiness = well(config)
+    readiness.look_again(9.0)
+    assert kinds(readiness) == []
+    assert readiness.to_hear(9.0) == {'front', 'gripper'}
+    assert readiness.to_probe(9.0) == ('one',)
 
 
 def test_a_failed_capture_is_told_until_the_streams_were_heard(config: Config) -> None:

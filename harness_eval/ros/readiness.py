@@ -115,7 +115,8 @@ class ReadinessPublisher:
         self._inbox.put(lambda: self._take(outcome))
 
     def look(self) -> None:
-        """Look now, for example since the node was activated; on the executor's thread."""
+        """Look at everything again, since the node was activated; on the executor's thread."""
+        self._known.look_again(time.monotonic())
         self._guarded(self._look)()
 
     def close(self) -> None:
@@ -193,11 +194,14 @@ class ReadinessPublisher:
         if self._hearing_since is None:
             self._hear_timer.cancel()
             return
-        if self._active() and not self._listening.enough(now - self._hearing_since):
+        active = self._active()
+        if active and not self._listening.enough(now - self._hearing_since):
             return
         self._hearing_since = None
         self._hear_timer.cancel()
         self._listening.end()
+        if not active:  # what was heard until then says little; activation looks again
+            return
         measured = self._listening.statistics()
         capture = self._config.capture
         self._known.heard(
