@@ -13,10 +13,12 @@ import time
 from typing import Any
 
 from benchmarks import (
+    busy_judge,
     capture_latency,
     frame_choice,
     gate_latency,
     idle,
+    judge_calls,
     memory,
     overhead,
     startup,
@@ -31,6 +33,8 @@ BENCHMARKS: Mapping[str, Callable[[Effort], list[Row]]] = {
     'idle': idle.measure,
     'capture_latency': capture_latency.measure,
     'overhead': overhead.measure,
+    'judge_calls': judge_calls.measure,
+    'busy_judge': busy_judge.measure,
     'gate_latency': gate_latency.measure,
     'memory': memory.measure,
 }

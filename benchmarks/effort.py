@@ -20,6 +20,7 @@ class Effort:
         memory_settled: Runs after which the memory should be flat.
         choice_frames: Frames of each view in one measurement of the choice.
         choice_views: Numbers of views for which the choice is measured.
+        cached_answers: Answers in the cache, each asked for once in one repetition.
     """
 
     repetitions: int
@@ -31,6 +32,7 @@ class Effort:
     memory_settled: int
     choice_frames: int
     choice_views: tuple[int, ...]
+    cached_answers: int
 
 
 FULL = Effort(
@@ -43,6 +45,7 @@ FULL = Effort(
     memory_settled=1500,
     choice_frames=600,
     choice_views=(2, 4, 6, 8),
+    cached_answers=500,
 )
 QUICK = Effort(
     repetitions=2,
@@ -54,4 +57,5 @@ QUICK = Effort(
     memory_settled=20,
     choice_frames=40,
     choice_views=(2, 4),
+    cached_answers=40,
 )

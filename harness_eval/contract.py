@@ -70,7 +70,28 @@ class DecodeError(EvaluationError):
 
 
 class EvaluatorError(EvaluationError):
-    """The evaluator raised, hung, answered nonsense or is quarantined."""
+    """The evaluator raised, hung, answered nonsense or is quarantined.
+
+    Args:
+        kind: Machine-readable name; ``rate_limited`` for an evaluator that is called too often.
+        message: What was expected, what was found, where, and what to do.
+        evaluator: Reference of the evaluator concerned, without credentials; empty if none.
+        retryable: Whether judging the same evidence again may give an answer.
+        retry_after: Seconds for which the evaluator asks to be left alone, if it does; all its
+            calls are held back for so long.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        message: str,
+        *,
+        evaluator: str = '',
+        retryable: bool = False,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(kind, message, evaluator=evaluator, retryable=retryable)
+        self.retry_after = retry_after
 
 
 class LedgerError(EvaluationError):
@@ -286,10 +307,12 @@ class EvaluationRequest:
     Attributes:
         post_condition: What must hold.
         observation: What the world looks like after the end.
+        digest: SHA-256 (hex) of both, by which an answer can be kept; empty if it is not known.
     """
 
     post_condition: PostCondition
     observation: Observation
+    digest: str = field(default='', compare=False)
 
 
 @dataclass(frozen=True)

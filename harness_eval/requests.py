@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness_eval.capture import Captured, StreamKind, StreamSpec
@@ -113,9 +113,8 @@ class Requests:
         observation = build_observation(captured, self._config, self._decoder)
         request = self.question(completion, observation)
         stamps = [frame.stamp for frame in captured.frames.values()]
-        return Prepared(
-            request, input_digest(request, captured.frames), (min(stamps), max(stamps))
-        )
+        digest = input_digest(request, captured.frames)
+        return Prepared(replace(request, digest=digest), digest, (min(stamps), max(stamps)))
 
     def question(self, completion: Completion, observation: Observation) -> EvaluationRequest:
         """The question about a completion, from what the world looks like after it.

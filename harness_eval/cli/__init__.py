@@ -24,6 +24,7 @@ from harness_eval.cli.exit_codes import BROKEN, CLOSED_PIPE, INTERRUPTED_BY_USER
 
 VERBS = {
     'check-config': 'Check a configuration file; tell each problem with file, line and key.',
+    'doctor': 'Measure the cameras and check the judges of a cell; say what will fail.',
     'try': 'Have still pictures judged, without a robot.',
     'wait': 'Wait for the outcome of a run and exit with its code.',
     'runs': 'List the newest runs on record.',

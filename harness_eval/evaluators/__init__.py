@@ -13,6 +13,7 @@ from harness_eval.judging import Thresholds
 
 if TYPE_CHECKING:
     from harness_eval.calls import JudgeCalls
+    from harness_eval.judge_cache import JudgeCache
 
 __all__ = ['BUILDERS', 'EvaluatorContext', 'Judges', 'build_evaluator']
 
@@ -91,6 +92,7 @@ class Judges:
         settings: Their settings by name; names within them are keys of it, without a loop.
         thresholds: Where a score becomes a verdict.
         ros_service: Calls a ROS 2 service; ``None`` where there is no node.
+        cache: Keeps the answers of those whose ``cache`` is on; ``None``: nothing is kept.
     """
 
     def __init__(
@@ -98,8 +100,10 @@ class Judges:
         settings: Mapping[str, EvaluatorSettings],
         thresholds: Thresholds,
         ros_service: RosService | None = None,
+        cache: JudgeCache | None = None,
     ) -> None:
         self._settings = settings
+        self._cache = cache
         self._context = EvaluatorContext(thresholds, self.evaluator, self.calls, ros_service)
         self._evaluators: dict[str, Evaluator] = {}
         self._calls: dict[str, JudgeCalls] = {}
@@ -123,8 +127,12 @@ class Judges:
         from harness_eval.calls import JudgeCalls
 
         if name not in self._calls:
+            settings = self._of(name)
+            kept = None
+            if settings.cache and self._cache is not None:
+                kept = self._cache.of(self._identity(name))
             self._calls[name] = JudgeCalls(
-                self.evaluator(name), self._of(name), self._context.thresholds
+                self.evaluator(name), settings, self._context.thresholds, kept=kept
             )
         return self._calls[name]
 
@@ -135,6 +143,14 @@ class Judges:
             EvaluatorError: One of them cannot be made.
         """
         return {name: self.calls(name) for name in self._settings}
+
+    def _identity(self, name: str) -> str:
+        """Say who answers under a name: the evaluator and all that it asks."""
+        from harness_eval.judge_cache import identity
+
+        settings = self._of(name)
+        members = {one: self._identity(one) for _, names in settings.named for one in names}
+        return identity(self.evaluator(name).ref, settings, self._context.thresholds, members)
 
     def _of(self, name: str) -> EvaluatorSettings:
         try:

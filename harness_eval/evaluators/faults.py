@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+import math
 import re
 
 from harness_eval.contract import Abstention, DecodeError, EvaluationError, EvaluatorError
@@ -12,6 +13,9 @@ __all__ = ['as_evaluation_error', 'describe', 'of_a_plugin']
 
 RAISED = 'evaluator_raised'
 """Kind of the error that an exception of an evaluator becomes."""
+_LONGEST = 1e6
+"""Seconds of ``retry_after``, more than anybody waits; a larger integer may be no float."""
+
 
 PLUGIN = 'plugin_'
 """Put before the kinds that plugins make, so that none can pass for one of ours."""
@@ -61,10 +65,14 @@ def _made(error: BaseException, evaluator: str, renamed: Callable[[str], str]) -
             family = known
     try:
         kind, message, retryable = _read(error)
+        later = _seconds(error)
     except BaseException:
         return EvaluatorError(RAISED, describe(error), evaluator=evaluator)
-    return family(
-        renamed(kind) if kind else RAISED, message, evaluator=evaluator, retryable=retryable
+    told = renamed(kind) if kind else RAISED
+    if family is not EvaluatorError:
+        return family(told, message, evaluator=evaluator, retryable=retryable)
+    return EvaluatorError(
+        told, message, evaluator=evaluator, retryable=retryable, retry_after=later
     )
 
 
@@ -77,3 +85,11 @@ def _read(error: BaseException) -> tuple[str, str, bool]:
     message = str.__str__(str(getattr(error, 'message', '')))
     retryable = getattr(error, 'retryable', False) is True
     return kind, clean_line(redact(message[: 4 * MAX_LINE])), retryable
+
+
+def _seconds(error: BaseException) -> float | None:
+    """Read ``retry_after``, which foreign code may have set to anything."""
+    given = getattr(error, 'retry_after', None)
+    if isinstance(given, bool) or not isinstance(given, (int, float)):
+        return None
+    return float(min(given, _LONGEST)) if 0.0 <= given < math.inf else None

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from harness_eval import __version__
 from harness_eval.contract import EvaluatorError
 from harness_eval.evaluators.faults import describe
+from harness_eval.evaluators.http_refusals import refusal, repeats
 from harness_eval.evaluators.strict_json import read_json
 from harness_eval.lines import clean_line
 
@@ -25,10 +26,6 @@ MAX_ANSWER_BYTES = 1024 * 1024
 """Bytes of an answer; a verdict with all its evidence has a hundredth of it."""
 
 MAX_REDIRECTS = 3
-LONGEST_REFUSAL = 64 * 1024
-"""Bytes of the text of a refusal; a longer one is not looked at."""
-SHOWN_OF_A_REFUSAL = 200
-"""Characters of a refusal's text that are repeated in the error."""
 
 _GOOD = (200, 201)
 _SAME_AGAIN = (307, 308)
@@ -119,6 +116,45 @@ async def post_json(target: PostTarget, body: bytes) -> Any:
         ) from None
 
 
+async def reach(target: PostTarget) -> int:
+    """Ask what may be asked there (``OPTIONS``), with the token and without a question.
+
+    Args:
+        target: Where to.
+
+    Returns:
+        The HTTP status of the answer, whatever it is.
+
+    Raises:
+        EvaluatorError: There is no answer, or nothing could be asked; as :func:`post_json`.
+    """
+    library = _http_client(target)
+    token = _token(target)
+    headers = {'User-Agent': f'harness_eval/{__version__}', 'Connection': 'close'}
+    if token:
+        headers['Authorization'] = f'Bearer {token}'
+
+    async def asked() -> int:
+        async with (
+            library.AsyncClient(
+                verify=_trust(target), trust_env=False, follow_redirects=False, timeout=None
+            ) as client,
+            client.stream('OPTIONS', target.url, headers=headers) as response,
+        ):
+            return int(response.status_code)
+
+    try:
+        return await asyncio.wait_for(asked(), target.timeout)
+    except (asyncio.TimeoutError, TimeoutError):
+        raise _error(
+            target, 'endpoint_timeout', f'no answer within {target.timeout:g} s', again=True
+        ) from None
+    except library.HTTPError as error:
+        _raise_for_connection(target, library, error)
+    except library.InvalidURL:
+        raise _error(target, 'endpoint_url', 'the url cannot be understood') from None
+
+
 async def _exchange(
     library: Any, target: PostTarget, headers: dict[str, str], body: bytes, token: str
 ) -> Any:
@@ -147,10 +183,10 @@ async def _asked(
                 url = _redirected(target, response)
                 continue
             if response.status_code not in _GOOD:
-                await _raise_for_status(target, response, token)
+                raise await refusal(response, token, target.token_env, target.ref)
             _check_type(target, response)
             data = await _content(target, response)
-        if _repeats(data, token):
+        if repeats(data, token):
             raise _malformed(
                 target,
                 'the answer repeats the token, which gets into no record',
@@ -197,11 +233,6 @@ def _token(target: PostTarget) -> str:
     return token
 
 
-def _repeats(data: bytes, token: str) -> bool:
-    r"""Whether a text of the server's holds the token (JSON may write a slash as ``\/``)."""
-    return bool(token) and token.encode() in data.replace(b'\\/', b'/')
-
-
 def _trust(target: PostTarget) -> Any:
     if not target.url.lower().startswith('https:'):
         return True
@@ -231,55 +262,6 @@ def _redirected(target: PostTarget, response: Any) -> str:
             'place if it is the right one',
         )
     return str(there)
-
-
-async def _raise_for_status(target: PostTarget, response: Any, token: str) -> NoReturn:
-    status = int(response.status_code)
-    kind, again, remedy = _meaning(status, target)
-    said = ''
-    if not 300 <= status < 400:
-        said = await _said(response, token)
-    raise _error(target, kind, f'HTTP {status}{remedy}{said}', again=again)
-
-
-def _meaning(status: int, target: PostTarget) -> tuple[str, bool, str]:
-    if status in (401, 403, 407):
-        what = (
-            f'the token in {target.token_env}' if target.token_env else 'no token: set token_env'
-        )
-        return 'endpoint_unauthorized', False, f': it does not accept {what}'
-    if status in (404, 405, 410):
-        return 'endpoint_not_found', False, ': there is nothing to POST to; check the url'
-    if status == 429:
-        return 'rate_limited', True, ': it asks to be called less often; set max_concurrency'
-    if status in (408, 409, 425) or status >= 500:
-        return 'endpoint_failed', True, ': it could not answer now'
-    if 300 <= status < 400:
-        return 'endpoint_redirect', False, ': a redirect that repeats no POST; correct the url'
-    if status == 413:
-        return 'endpoint_refused', False, ': the question is too large for it'
-    if status >= 400:
-        return 'endpoint_refused', False, ': it does not take the question'
-    return 'endpoint_status', False, ': expected 200 with an answer'
-
-
-async def _said(response: Any, token: str) -> str:
-    """What a refusal says, if it is a short text; never one that repeats the token."""
-    kind = response.headers.get('content-type', '')
-    if not kind.startswith(('application/json', 'text/plain', 'application/problem+json')):
-        return ''
-    data = b''
-    try:
-        async for chunk in response.aiter_raw():
-            data += chunk
-            if len(data) > LONGEST_REFUSAL:
-                return ''
-    except Exception:  # the status is what counts
-        return ''
-    if _repeats(data, token):
-        return ''
-    shown = clean_line(data.decode('utf-8', 'replace'), SHOWN_OF_A_REFUSAL)
-    return f'; it says: {shown}' if shown else ''
 
 
 def _check_type(target: PostTarget, response: Any) -> None:

@@ -188,7 +188,7 @@ class _Child:
                 [sys.executable, '-c', _START, str(theirs.fileno())],
                 pass_fds=(theirs.fileno(),),
                 stdin=subprocess.DEVNULL,
-                env={**os.environ, 'PYTHONPATH': _search_path()},
+                env={**os.environ, 'PYTHONPATH': search_path()},
                 # A group of its own, so that what the judge starts is killed with it.
                 start_new_session=True,
             )
@@ -228,6 +228,6 @@ class _Child:
             return self._process.wait()
 
 
-def _search_path() -> str:
+def search_path() -> str:
     """Make the child find the modules that this process finds."""
     return os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)

@@ -83,6 +83,15 @@ class PluginEvaluator:
         except EvaluationError as error:
             raise of_a_plugin(error, self.ref) from None
 
+    def probe(self) -> str:
+        """Import the plugin, without calling it.
+
+        Raises:
+            EvaluatorError: ``plugin_import``, ``plugin_not_callable``.
+        """
+        self._loaded()
+        return f'{self._target} is imported and can be called'
+
     def _loaded(self) -> Judge:
         with self._lock:
             if self._judge is None:

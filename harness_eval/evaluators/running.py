@@ -1,47 +1,20 @@
-"""Calling an evaluator on the present thread, and asking a call under way to stop."""
+"""Calling an evaluator on the present thread."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
 import inspect
-import threading
 
-from harness_eval.contract import Answer, EvaluationRequest, Evaluator, Verdict
+from harness_eval.contract import EvaluationRequest, Evaluator, Verdict
+from harness_eval.evaluators.shared_loop import OWN, PLUGINS, SharedLoop
+from harness_eval.evaluators.stop import Stop
 from harness_eval.judging import interpret, Thresholds
 
+__all__ = ['Stop', 'judge_here', 'loop_of']
 
-class Stop:
-    """Asks one call to stop; what that takes is known only to whatever runs it.
 
-    Thread-safe: the watchdog requests, the call's thread says what to do about it.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._requested = False
-        self._action: Callable[[], None] | None = None
-
-    def request(self) -> None:
-        """Stop the call if it can be stopped; later registrations act at once."""
-        with self._lock:
-            self._requested = True
-            if self._action is not None:
-                self._action()
-
-    @contextmanager
-    def handled_by(self, action: Callable[[], None]) -> Iterator[None]:
-        """Within the context a request calls ``action``, which must not block."""
-        with self._lock:
-            self._action = action
-            if self._requested:
-                action()
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._action = None
+def loop_of(kind: str) -> SharedLoop:
+    """The event loop on which evaluators of a kind are awaited."""
+    return PLUGINS if kind == 'plugin' else OWN
 
 
 def judge_here(
@@ -51,10 +24,12 @@ def judge_here(
     *,
     clamp: bool,
     stop: Stop,
+    loop: SharedLoop = OWN,
 ) -> Verdict:
     """Call the evaluator on this thread, await what it returns, and say what it means.
 
-    An asynchronous evaluator gets an event loop of its own; a request to stop cancels it.
+    What an asynchronous evaluator returns is awaited on a loop that all of them share, while this
+    thread waits; a request to stop cancels it.
 
     Raises:
         EvaluationError: As :func:`harness_eval.judging.interpret`.
@@ -62,7 +37,7 @@ def judge_here(
     """
     answer = evaluator.evaluate(request)
     if inspect.isawaitable(answer):
-        answer = asyncio.run(_finished(answer, stop))
+        answer = loop.finish(answer, stop)
     return interpret(
         answer,
         request,
@@ -71,14 +46,3 @@ def judge_here(
         clamp=clamp,
         share=getattr(evaluator, 'score_is_share', False),
     )
-
-
-async def _finished(awaitable: Awaitable[Answer], stop: Stop) -> Answer:
-    loop = asyncio.get_running_loop()
-    task = asyncio.ensure_future(awaitable)
-
-    def cancel() -> None:
-        loop.call_soon_threadsafe(task.cancel)
-
-    with stop.handled_by(cancel):
-        return await task

@@ -16,17 +16,21 @@ class Condition:
         active: It takes completions.
         ledger_fault: Why the ledger cannot be written now; empty if it can.
         quarantined: Evaluators that are given no more calls, since earlier ones never came back.
+        constant: Evaluators whose newest scores are all the same, with the score.
         fault: The newest fault inside the node itself; empty if there was none.
         unreadable: The newest completion that could not be read; empty if there was none.
         counts: How often what happened.
+        unready: Tools that are not ready, and why in a few words.
     """
 
     active: bool
     ledger_fault: str
     quarantined: tuple[str, ...]
+    constant: Mapping[str, float]
     fault: str
     unreadable: str
     counts: Mapping[str, int]
+    unready: tuple[str, ...] = ()
 
 
 def diagnostic_array(name: str, condition: Condition, stamp: object) -> DiagnosticArray:
@@ -43,6 +47,8 @@ def diagnostic_array(name: str, condition: Condition, stamp: object) -> Diagnost
         'active': str(condition.active).lower(),
         'ledger': condition.ledger_fault or 'ok',
         'quarantined evaluators': ', '.join(condition.quarantined) or 'none',
+        'tools that are not ready': ', '.join(condition.unready) or 'none',
+        'evaluators with a constant score': _scores(condition.constant) or 'none',
         'newest internal fault': condition.fault or 'none',
         'newest unreadable completion': condition.unreadable or 'none',
     }
@@ -70,4 +76,16 @@ def _summary(condition: Condition) -> tuple[bytes, str]:
         return DiagnosticStatus.WARN, f'a completion is unreadable: {condition.unreadable}'
     if not condition.active:
         return DiagnosticStatus.WARN, 'inactive: completions are not taken'
+    if condition.unready:
+        return DiagnosticStatus.WARN, f'not ready: {", ".join(condition.unready)}'
+    if condition.constant:
+        return (
+            DiagnosticStatus.WARN,
+            'the newest scores are all the same, which separates nothing: '
+            f'{_scores(condition.constant)}',
+        )
     return DiagnosticStatus.OK, 'evaluating'
+
+
+def _scores(constant: Mapping[str, float]) -> str:
+    return ', '.join(f'{name} ({score:g})' for name, score in constant.items())

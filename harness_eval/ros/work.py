@@ -7,14 +7,14 @@ on spawned daemon threads.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 import logging
 import os
 from pathlib import Path
 import threading
 import time
-from typing import Any
+from typing import Any, TYPE_CHECKING
 
 from diagnostic_msgs.msg import DiagnosticArray
 
@@ -25,8 +25,9 @@ from harness_eval.config import Config
 from harness_eval.contract import HarnessEvalError, Observation
 from harness_eval.decode import Decoder
 from harness_eval.evaluators import Judges
+from harness_eval.judge_cache import cache_beside, JudgeCache
 from harness_eval.judging import Thresholds
-from harness_eval.ledger import Ledger, LedgerReader, UpdateRecord
+from harness_eval.ledger import Ledger, ledger_path, LedgerReader, UpdateRecord
 from harness_eval.lines import clean_line, describe
 from harness_eval.oracle import build_oracle, OracleCalls
 from harness_eval.pipeline import Pipeline
@@ -39,6 +40,9 @@ from harness_eval.ros.taps import message_class, Taps, UnknownTypeError
 from harness_eval.runs import Outcome
 from harness_eval.stages import Event
 from harness_eval.threads import Threads
+
+if TYPE_CHECKING:
+    from harness_eval.ros.readiness import ReadinessPublisher
 
 log = logging.getLogger('harness_eval.node')
 
@@ -88,10 +92,15 @@ class Work:
         self._services = JudgeServices(node, group)
         with ExitStack() as undo:
             undo.callback(self._services.close)
-            self._judges = _judges(config, self._services)
             oracles = _oracles(config)
             self._ledger = Ledger(ledger_url)
             undo.callback(self._ledger.close)
+            # After the ledger, whose lock says that this process alone writes here.
+            self._cache = cache_beside(ledger_path(ledger_url), config.evaluation.evaluators)
+            if self._cache is not None:
+                undo.callback(self._cache.close)
+            made = _judges(config, self._services, self._cache)
+            self._judges = made.all()
             self._reader = LedgerReader(ledger_url)
             self._pipeline = Pipeline(
                 config,
@@ -109,6 +118,7 @@ class Work:
         self._taps = Taps(
             node, _types(config, topics), _always_on(config, topics), self._frame, group
         )
+        self._readiness = self._begin_readiness(topics, made)
         self._loop = Loop(
             self._pipeline.tick,
             self.ros_now,
@@ -135,6 +145,8 @@ class Work:
         )
         self._publications.open()
         self._taps.want(frozenset())
+        if self._readiness is not None:
+            self._readiness.look()
         self._loop.post(self._pipeline.publish_pending)
         threading.Thread(target=self._warm_up, name='warm-up', daemon=True).start()
 
@@ -165,8 +177,12 @@ class Work:
         if not self._loop.stop():
             log.error('the pipeline did not stop in time')
         self._taps.close()
+        if self._readiness is not None:
+            self._readiness.close()
         for judge in self._judges.values():
             judge.close()
+        if self._cache is not None:
+            self._cache.close()
         self._services.close()
         self._reader.close()
         self._ledger.close()
@@ -180,15 +196,39 @@ class Work:
     def _frame(self, topic: str, kind: str, data: bytes, receipt: int) -> None:
         self._loop.post(lambda: self._pipeline.frame(topic, kind, data, receipt))
 
+    def _begin_readiness(
+        self, topics: dict[str, str], judges: Judges
+    ) -> ReadinessPublisher | None:
+        """Readiness is advice: runs are judged all the same where it cannot be given."""
+        try:
+            from harness_eval.ros.readiness import ReadinessPublisher
+
+            return ReadinessPublisher(
+                self._node,
+                self._group,
+                self._config,
+                topics,
+                self._decoder,
+                self._judges,
+                judges.evaluator,
+                self._active,
+                lambda: self._pipeline.ledger_fault,
+            )
+        except Exception:
+            log.exception('no readiness is published; is harness_eval_msgs as new as this?')
+            return None
+
     def _diagnose(self) -> None:
         try:
             condition = Condition(
                 active=self._active(),
                 ledger_fault=self._pipeline.ledger_fault,
                 quarantined=tuple(n for n, judge in self._judges.items() if judge.quarantined),
+                constant=_constant_scores(self._judges),
                 fault=self._fault,
                 unreadable='' if self._entrances is None else self._entrances.unreadable,
                 counts=dict(self._pipeline.counts),
+                unready=() if self._readiness is None else self._readiness.unready,
             )
             name = self._node.get_fully_qualified_name()
             stamp = self._clock.now().to_msg()
@@ -249,6 +289,8 @@ class Work:
 
     def outcome(self, outcome: Outcome) -> bool:
         """Publish an outcome, and its verdict if it has one."""
+        if self._readiness is not None:
+            self._readiness.outcome(outcome)
         return self._publications.outcome(outcome)
 
     def update(self, record: UpdateRecord) -> bool:
@@ -260,10 +302,15 @@ class Work:
         self._publications.picture(outcome, observation)
 
 
-def _judges(config: Config, services: JudgeServices) -> dict[str, JudgeCalls]:
+def _judges(config: Config, services: JudgeServices, cache: JudgeCache | None) -> Judges:
     evaluation = config.evaluation
     thresholds = Thresholds(evaluation.outcome_threshold, evaluation.failure_threshold)
-    return Judges(evaluation.evaluators, thresholds, services).all()
+    return Judges(evaluation.evaluators, thresholds, services, cache)
+
+
+def _constant_scores(judges: Mapping[str, JudgeCalls]) -> dict[str, float]:
+    scores = {name: judge.constant_score for name, judge in judges.items()}
+    return {name: score for name, score in scores.items() if score is not None}
 
 
 def _oracles(config: Config) -> dict[str, OracleCalls]:

@@ -78,8 +78,7 @@ def internal_error(error: BaseException) -> EvaluationError:
     """What an exception that nobody expected comes to: an error of the run at hand alone."""
     return EvaluationError(
         INTERNAL_ERROR,
-        describe(error)
-        + '; this is a fault of harness_eval, see the log of the node',
+        describe(error) + '; this is a fault of harness_eval, see the log of the node',
         retryable=True,
     )
 

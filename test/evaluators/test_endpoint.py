@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import dataclasses
+from datetime import datetime, timedelta, timezone
+from email.utils import format_datetime
 import inspect
 import json
 from pathlib import Path
@@ -36,12 +38,9 @@ from harness_eval.contract import (
     Verdict,
 )
 from harness_eval.evaluators import build_evaluator
-from harness_eval.evaluators.endpoint import (
-    Question,
-    read_answer,
-    RewardAnswer,
-    VerdictAnswer,
-)
+from harness_eval.evaluators.endpoint import read_answer
+from harness_eval.evaluators.endpoint_forms import Question, RewardAnswer, VerdictAnswer
+from harness_eval.evaluators.http_refusals import EndpointRefusal
 from harness_eval.evaluators.running import judge_here, Stop
 from harness_eval.judging import interpret, Thresholds
 
@@ -71,7 +70,6 @@ def fault(world: HttpWorld, **settings: Any) -> EvaluatorError:
     with pytest.raises(EvaluatorError) as caught:
         ask(world, **settings)
     error = caught.value
-    assert type(error) is EvaluatorError
     assert error.evaluator == f'endpoint:{world.url.partition("?")[0]}'
     return error
 
@@ -429,6 +427,37 @@ def test_no_status_but_success_carries_an_answer(status: str, expected: str, aga
     kind, retryable, message = fault_of(reply('{"reward": 1.0}', status=status))
     assert (kind, retryable) == (expected, again)
     assert status[:3] in message
+
+
+@pytest.mark.parametrize(
+    ('given', 'least', 'most'),
+    [
+        ('7', 7.0, 7.0),
+        ('0', 0.0, 0.0),
+        (format_datetime(datetime.now(timezone.utc) + timedelta(seconds=100)), 50.0, 100.0),
+        (format_datetime(datetime.now(timezone.utc) - timedelta(seconds=100)), 0.0, 0.0),
+    ],
+)
+def test_how_long_a_service_asks_to_be_left_alone_is_in_the_error(
+    given: str, least: float, most: float
+) -> None:
+    answer = reply(status='429 Too Many Requests', headers=(f'Retry-After: {given}',))
+    with serving(saying(answer)) as world:
+        error = refused(world)
+    assert error.retry_after is not None
+    assert least <= error.retry_after <= most
+
+
+@pytest.mark.parametrize('headers', [(), ('Retry-After: soon',), ('Retry-After: -3',)])
+def test_a_wait_that_cannot_be_read_is_none(headers: tuple[str, ...]) -> None:
+    with serving(saying(reply(status='503 Busy', headers=headers))) as world:
+        assert refused(world).retry_after is None
+
+
+def refused(world: HttpWorld) -> EndpointRefusal:
+    with pytest.raises(EndpointRefusal) as caught:
+        ask(world)
+    return caught.value
 
 
 def test_a_refusal_is_repeated_in_short() -> None:

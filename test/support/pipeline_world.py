@@ -192,13 +192,17 @@ class World:
             self.config,
             self.ledger,
             self.cases,
-            {'judge': self.judge},  # type: ignore[dict-item]
+            self.judges(),
             DECODER,
             self,
             oracles=self.oracles(),
         )
         if resume:
             self.pipeline.resume()
+
+    def judges(self) -> dict[str, Any]:
+        """Who judges, by name; a test may know better."""
+        return {'judge': self.judge}
 
     def oracles(self) -> dict[str, Any]:
         """Who knows the truth, by tool; a test may know better."""

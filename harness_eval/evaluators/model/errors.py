@@ -36,10 +36,13 @@ class ModelError(EvaluatorError):
         retry_after: float | None = None,
     ) -> None:
         self.tally = tally if tally is not None else Tally()
-        self.retry_after = retry_after
         self.plain = message
         super().__init__(
-            kind, _with_tail(message, self.tally), evaluator=evaluator, retryable=retryable
+            kind,
+            _with_tail(message, self.tally),
+            evaluator=evaluator,
+            retryable=retryable,
+            retry_after=retry_after,
         )
 
     def told(self, evaluator: str, tally: Tally, hint: str = '') -> ModelError:
