@@ -434,13 +434,15 @@ def test_no_status_but_success_carries_an_answer(status: str, expected: str, aga
     [
         ('7', 7.0, 7.0),
         ('0', 0.0, 0.0),
-        (format_datetime(datetime.now(timezone.utc) + timedelta(seconds=100)), 50.0, 100.0),
-        (format_datetime(datetime.now(timezone.utc) - timedelta(seconds=100)), 0.0, 0.0),
+        (1000, 500.0, 1000.0),  # seconds from now, as a date
+        (-1000, 0.0, 0.0),
     ],
 )
 def test_how_long_a_service_asks_to_be_left_alone_is_in_the_error(
-    given: str, least: float, most: float
+    given: str | int, least: float, most: float
 ) -> None:
+    if isinstance(given, int):
+        given = format_datetime(datetime.now(timezone.utc) + timedelta(seconds=given))
     answer = reply(status='429 Too Many Requests', headers=(f'Retry-After: {given}',))
     with serving(saying(answer)) as world:
         error = refused(world)
