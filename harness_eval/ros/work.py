@@ -44,6 +44,8 @@ log = logging.getLogger('harness_eval.node')
 
 DIAGNOSTICS_PERIOD = 1.0
 """Seconds between two messages on ``/diagnostics``."""
+FAULT_SHOWN = 60.0
+"""Seconds that a fault inside the node is shown as a warning; it stays counted."""
 WORKERS = 8
 """Threads that write, decode and draw: a burst of a hundred runs must not starve the executor."""
 DEACTIVATION_TIMEOUT = 2.0
@@ -80,6 +82,8 @@ class Work:
         self._active = active
         self._clock = node.get_clock()
         self._fault = ''
+        self._faults = 0
+        self._faulted_at = 0.0
         self._threads = Threads('evidence', most=WORKERS)
         self._entrances: Entrances | None = None
         self._decoder = Decoder.from_environment(os.environ)
@@ -174,21 +178,31 @@ class Work:
         self._node.destroy_publisher(self._diagnostics)
 
     def note_fault(self, error: BaseException) -> None:
-        """Show in diagnostics that something inside failed."""
+        """Show in diagnostics, for a while, that something inside failed; from any thread."""
+        self._faults += 1
+        self._faulted_at = time.monotonic()
         self._fault = clean_line(describe(error), 200)
 
     def _frame(self, topic: str, kind: str, data: bytes, receipt: int) -> None:
-        self._loop.post(lambda: self._pipeline.frame(topic, kind, data, receipt))
+        self._loop.post_message(
+            topic, len(data), lambda: self._pipeline.frame(topic, kind, data, receipt)
+        )
 
     def _diagnose(self) -> None:
         try:
+            counts = {
+                **self._pipeline.counts,
+                'internal faults': self._faults,
+                'frames dropped': self._loop.dropped,
+            }
+            lately = time.monotonic() - self._faulted_at < FAULT_SHOWN
             condition = Condition(
                 active=self._active(),
                 ledger_fault=self._pipeline.ledger_fault,
                 quarantined=tuple(n for n, judge in self._judges.items() if judge.quarantined),
-                fault=self._fault,
+                fault=self._fault if lately else '',
                 unreadable='' if self._entrances is None else self._entrances.unreadable,
-                counts=dict(self._pipeline.counts),
+                counts=counts,
             )
             name = self._node.get_fully_qualified_name()
             stamp = self._clock.now().to_msg()
@@ -201,8 +215,10 @@ class Work:
         try:
             import cv2  # noqa: F401
 
-            for view in self._config.capture.views.values():
-                self._decoder.typestore_for(view.message_type)
+            types = {source.type for source in self._config.completions if source.action is None}
+            types.update(view.message_type for view in self._config.capture.views.values())
+            for name in types:
+                self._decoder.typestore_for(name)
         except Exception as error:  # the first judgement will say it better
             log.debug('warm-up: %s', describe(error))
 
