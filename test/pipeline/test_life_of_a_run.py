@@ -345,6 +345,36 @@ def test_a_disk_that_hangs_ends_the_run_and_no_other(world: World, step: str) ->
     assert world.passed() == [(1, 'b', 'harness_eval:on_success:0')]
 
 
+def test_a_run_that_waits_for_a_thread_does_not_hang_as_long_as_others_go_on(
+    world: World,
+) -> None:
+    for name in ('a', 'b'):
+        world.end(name)
+    world.see()
+    waiting = list(world.spawned)[2:]
+    for _ in range(2):
+        world.wait(29.0)
+        world.spawned.popleft()()
+    assert world.pipeline.wakeup() == pytest.approx(world.steady + 30.0 - 29.0)
+    while world.posted:
+        world.posted.popleft()()
+    assert list(world.spawned) == waiting
+    world.wait(29.0)
+    assert world.labels() == [], 'no step has taken more than 30 s'
+    world.drain()
+    for name in ('a', 'b'):
+        world.judged(SUCCESS, name)
+    assert world.labels() == [('a', 'success'), ('b', 'success')]
+
+
+def test_threads_that_all_hang_end_the_runs_that_wait_for_them(world: World) -> None:
+    for name in ('a', 'b'):
+        world.end(name)
+    world.see()
+    world.wait(30.1)
+    assert [label for _, label in world.labels()] == ['error evidence_not_stored'] * 2
+
+
 def test_an_exception_in_a_step_ends_that_run_alone(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
