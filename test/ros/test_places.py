@@ -63,8 +63,7 @@ def test_what_a_launch_starts_again_belongs_to_it_and_what_a_shell_starts_does_n
     script = tmp_path / program
     script.write_text(PARENT)
     told = [
-        subprocess.check_output([sys.executable, str(script)], text=True).split()
-        for _ in range(2)
+        subprocess.check_output([sys.executable, str(script)], text=True).split() for _ in range(2)
     ]
     assert [len(lines) for lines in told] == [2, 2]
     assert [len(set(lines)) for lines in told] == [keys, keys]
