@@ -17,6 +17,8 @@ import time
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.clock import JumpThreshold
+from rclpy.duration import Duration
 
 from harness_eval.calls import JudgeCalls
 from harness_eval.capture import TopicFacts
@@ -121,6 +123,12 @@ class Work:
             self.note_fault,
         )
         self._timer = node.create_timer(DIAGNOSTICS_PERIOD, self._diagnose, callback_group=group)
+        self._jumps = self._clock.create_jump_callback(
+            JumpThreshold(
+                min_forward=None, min_backward=Duration(nanoseconds=-1), on_clock_change=False
+            ),
+            post_callback=lambda jump: self._loop.post(self._pipeline.clock_jumped),
+        )
         self._loop.start()
         self._loop.post(self._pipeline.resume)
 
@@ -166,6 +174,7 @@ class Work:
         """Stop the pipeline and give up the ledger."""
         self.deactivate()
         self._node.destroy_timer(self._timer)
+        self._jumps.unregister()
         if not self._loop.stop():
             log.error('the pipeline did not stop in time')
         self._taps.close()
