@@ -25,6 +25,17 @@ Image = npt.NDArray[Any]
 """A picture: ``HxWx3 uint8, BGR`` for colour, ``HxW`` (uint8, uint16 or float32) otherwise."""
 
 
+def frozen(picture: Image) -> Image:
+    """Copy a picture so that nobody can ever write to it.
+
+    A read-only flag can be taken back by whoever holds the array, and a judge that draws on what
+    it is shown would spoil it for the next. Memory of a ``bytes`` object cannot be made writable.
+    """
+    if not picture.size:
+        return picture
+    return np.frombuffer(picture.tobytes(), picture.dtype).reshape(picture.shape)
+
+
 class Status(str, Enum):
     """The three things a verdict can say."""
 
@@ -156,9 +167,7 @@ class View:
         Raises:
             DecodeError: The message does not hold a picture that can be trusted.
         """
-        picture = self.decode()
-        picture.setflags(write=False)
-        return picture
+        return frozen(self.decode())
 
 
 @dataclass(frozen=True)

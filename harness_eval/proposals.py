@@ -33,6 +33,8 @@ from harness_eval.scene_graph import Op, Update
 
 MAX_HELD = 10_000
 """Most proposals that wait at a time; more are a flood, and would make each decision slow."""
+MAX_OPS = 1000
+"""Most operations of a proposal: each is written, published and kept for good."""
 MAX_FACTS = 1000
 """How many runs' facts are kept in memory besides those that something is held for."""
 
@@ -66,6 +68,8 @@ class Proposals:
         self._held: dict[int, Held] = {}
         self._runs: dict[str, RunFacts | None] = {}
         self._doubtful = False
+        self._deadline: float | None = None
+        self._deadline_valid = False
 
     def __len__(self) -> int:
         """Count what waits."""
@@ -105,6 +109,7 @@ class Proposals:
             for record in records
         }
         self._doubtful = False
+        self._deadline_valid = False
 
     def refusal(self, update: Update) -> str:
         """What is wrong with the names of a proposal; empty if nothing is."""
@@ -114,6 +119,11 @@ class Proposals:
                 return f'invalid_update: the proposal has a {what} {problem}'
         if update.update_id.startswith(EFFECT_ID_PREFIX):
             return f'invalid_update: update ids that begin with {EFFECT_ID_PREFIX!r} are reserved'
+        if len(update.ops) > MAX_OPS:
+            return (
+                f'invalid_update: the proposal has {len(update.ops)} operations, and {MAX_OPS} '
+                'are allowed; split it into several updates'
+            )
         return ''
 
     def crowded(self) -> str:
@@ -200,11 +210,13 @@ class Proposals:
             self._held[held.number] = held
         for ruling in made:
             self._held.pop(ruling.held.number, None)
+        self._deadline_valid = False
         self._forget()
 
     def note(self, run_id: str, state: SegmentState, order: int) -> None:
         """Note an event of a run, once it is on record."""
         self._runs[run_id] = self.facts_after(state, order)
+        self._deadline_valid = False
         self._forget()
 
     def facts_after(self, state: SegmentState, order: int, attempt: int = 1) -> RunFacts:
@@ -226,12 +238,16 @@ class Proposals:
 
     def deadline(self) -> float | None:
         """Steady seconds at which :meth:`expire` has something to do, or None."""
-        return next_deadline(self._held.values(), self._runs.get, self._settings)
+        if not self._deadline_valid:
+            self._deadline = next_deadline(self._held.values(), self._runs.get, self._settings)
+            self._deadline_valid = True
+        return self._deadline
 
     def _facts(self, run_id: str) -> RunFacts | None:
         """Facts of a run; the file is asked once, since whatever changes it is noted here."""
         if run_id not in self._runs:
             self._runs[run_id] = self._facts_on_record(run_id)
+            self._deadline_valid = False
         return self._runs[run_id]
 
     def _facts_on_record(self, run_id: str) -> RunFacts | None:

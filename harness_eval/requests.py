@@ -17,6 +17,7 @@ from harness_eval.contract import (
     DecodeError,
     EvaluationError,
     EvaluationRequest,
+    frozen,
     Image,
     Observation,
     PostCondition,
@@ -193,8 +194,7 @@ def _read_picture(path: Path, tool: str, name: str) -> Image:
             'unreadable_reference',
             f'reference {name!r} of {tool!r} ({path.name}) is not a picture that OpenCV can read',
         )
-    picture.setflags(write=False)
-    return picture
+    return frozen(picture)
 
 
 def _rubric(tool: ToolSettings) -> Rubric | None:

@@ -99,6 +99,8 @@ def test_a_view_says_where_it_came_from_and_how_old_it_is() -> None:
     np.testing.assert_array_equal(view.image, PICTURE)
     with pytest.raises(ValueError, match='read-only'):
         view.image[0, 0] = 0
+    with pytest.raises(ValueError, match='WRITEABLE'):  # nor can anybody take that back
+        view.image.setflags(write=True)
 
 
 def test_a_compressed_view_gives_its_format_and_its_size() -> None:

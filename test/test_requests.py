@@ -6,13 +6,14 @@ from pathlib import Path
 
 from capture_streams import T_END
 from cdr_messages import IMAGE, image_of, JOINT_STATE, joint_state
+import cv2
 import numpy as np
 from pipeline_world import DECODER, YAML
 import pytest
 
 from harness_eval.capture import Captured, Frame
 from harness_eval.config import load_config
-from harness_eval.contract import EvaluationError
+from harness_eval.contract import EvaluationError, Image
 from harness_eval.requests import Requests
 from harness_eval.runs import Completion
 
@@ -105,3 +106,19 @@ def test_a_tool_that_the_configuration_lost_is_an_error(requests: Requests) -> N
         assert raised.value.kind == 'unknown_tool'
     with pytest.raises(EvaluationError):
         requests.streams_of('wave')
+
+
+def test_no_judge_can_spoil_a_reference_picture_for_the_next_run(tmp_path: Path) -> None:
+    cv2.imwrite(str(tmp_path / 'held.png'), np.full((6, 8, 3), 7, np.uint8))
+    path = tmp_path / 'evaluation.yaml'
+    text = YAML.format(scene_graph='{}', evidence='{}')
+    path.write_text(text.replace('bare: {', 'bare: {references: {goal: held.png}, '))
+    requests = Requests(load_config(path), DECODER, {'cell/front': '/robot/cell/front'})
+
+    def goal() -> Image:
+        prepared = requests.prepare(completion('bare'), captured('front'))
+        return prepared.request.post_condition.references['goal']
+
+    with pytest.raises(ValueError, match='WRITEABLE'):
+        goal().setflags(write=True)
+    assert (goal() == 7).all()

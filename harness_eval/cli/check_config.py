@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 import typer
 
+from harness_eval.cli.plugin_refs import missing_plugins
 from harness_eval.config import Config, ConfigError, json_schema, load_config
 from harness_eval.config.placeholders import placeholders
 
@@ -29,7 +30,15 @@ _Schema = Annotated[
 ]
 
 
-def check_config(file: _File = None, schema: _Schema = False) -> None:
+_Import = Annotated[
+    bool,
+    typer.Option('--import', help='Import the plugins too; one that cannot be is an error.'),
+]
+
+
+def check_config(
+    file: _File = None, schema: _Schema = False, import_plugins: _Import = False
+) -> None:
     """Check a configuration file; each problem is told with file, line and key."""
     if schema:
         typer.echo(json.dumps(json_schema(), indent=2))
@@ -43,6 +52,11 @@ def check_config(file: _File = None, schema: _Schema = False) -> None:
         for problem in error.problems:
             typer.echo(str(problem), err=True)
         raise typer.Exit(BAD_CONFIGURATION) from None
+    missing = list(missing_plugins(config, run=import_plugins))
+    for line in missing:
+        typer.echo(f'{file.name}: {line}' if import_plugins else f'note: {line}', err=True)
+    if missing and import_plugins:
+        raise typer.Exit(BAD_CONFIGURATION)
     print_summary(config, file.name, Console(soft_wrap=False))
 
 

@@ -18,7 +18,7 @@ import re
 from typing import Any
 
 from harness_eval.config.errors import ConfigError, Problem
-from harness_eval.config.nodes import compose, MAX_DEPTH, MAX_VALUES, Node
+from harness_eval.config.nodes import compose, glued_key, MAX_DEPTH, MAX_VALUES, Node
 from harness_eval.config.places import dotted, KeyPath, Place, Source
 
 _NULL = frozenset({'', '~', 'null', 'Null', 'NULL'})
@@ -132,6 +132,12 @@ class _Reader:
             if key is None:
                 self.fatal = True
                 continue
+            empty = child.kind == 'scalar' and child.plain and not child.text
+            glued = glued_key(key) if key_node.plain and empty else None
+            if glued is not None:  # read on as it was meant, so that this is told alone
+                place = Place(self.document.source, key_node.line, dotted((*path, glued[0])))
+                self.document.problems.append(place.problem(glued[2]))
+                key, child = glued[0], Node('scalar', key_node.line, glued[1], open=False)
             here = (*path, key)
             if key in values:
                 place = Place(self.document.source, key_node.line, dotted(here))

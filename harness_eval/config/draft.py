@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from harness_eval.config.base import Settings
+from harness_eval.config.errors import did_you_mean
 from harness_eval.config.evaluators import EvaluatorSettings, KINDS
 from harness_eval.config.models import (
     CaptureSettings,
@@ -34,6 +36,8 @@ class Draft:
 
     Attributes:
         required_tools: Names in the order of the file; empty where there is no text.
+        required_known: Whether ``required_tools`` can be read; otherwise nothing can be said of
+            a tool that is not among them.
         segment_tools: The same.
         post_conditions: Sentences by tool.
         evaluator: Name of the default evaluator.
@@ -49,6 +53,7 @@ class Draft:
     """
 
     required_tools: tuple[str, ...] = ()
+    required_known: bool = True
     segment_tools: tuple[str, ...] = ()
     post_conditions: Mapping[str, str] = field(default_factory=dict)
     evaluator: str | None = None
@@ -65,6 +70,14 @@ class Draft:
     def observables(self) -> list[str]:
         """Names of all views and states."""
         return [*self.views, *self.states]
+
+    def unrequired(self, tool: str) -> str:
+        """Say what is wrong with the name of a tool that must be a required one; '' if nothing."""
+        required = [name for name in self.required_tools if name]
+        if tool in required or not self.required_known:
+            return ''
+        hint = did_you_mean(tool, required, what='required') or '; required_tools is empty'
+        return f'expected a tool of evaluation.required_tools, found {tool!r}{hint}'
 
     def views_of(self, tool: str) -> list[str]:
         """Names of the views that an observation of a tool needs."""
@@ -106,6 +119,7 @@ def read_draft(data: Mapping[str, Any], default_evaluator: str | None) -> Draft:
     evaluator = default_evaluator or evaluation.get('evaluator')
     return Draft(
         required_tools=_texts(evaluation.get('required_tools')),
+        required_known=_required_known(evaluation),
         segment_tools=_texts(evaluation.get('segment_tools')),
         post_conditions={
             name: text
@@ -126,6 +140,14 @@ def read_draft(data: Mapping[str, Any], default_evaluator: str | None) -> Draft:
             _piece(CompletionSource, item) for item in _list(data.get('completions'))
         ),
     )
+
+
+def _required_known(evaluation: Mapping[str, Any]) -> bool:
+    listed = evaluation.get('required_tools')
+    if listed is not None:
+        return isinstance(listed, list) and all(isinstance(name, str) for name in listed)
+    unknown = [key for key in evaluation if key not in EvaluationSettings.model_fields]
+    return not get_close_matches('required_tools', unknown, n=1)
 
 
 def _evaluator(data: Any) -> EvaluatorSettings | None:

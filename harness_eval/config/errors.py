@@ -96,6 +96,6 @@ def did_you_mean(word: str, known: Sequence[str], *, what: str = 'known') -> str
     if close:
         return f', did you mean {close[0]!r}?'
     if not known:
-        return f'; there is none ({what})' if what != 'known' else ''
+        return '; there is none' if what not in ('known', 'required') else ''
     shown = ', '.join(known[:_SHOWN_NAMES]) + (', …' if len(known) > _SHOWN_NAMES else '')
     return f'; {what}: {shown}'

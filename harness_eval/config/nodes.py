@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+import re
 
 import yaml
 
@@ -23,6 +24,10 @@ MAX_DEPTH = 24
 
 MAX_VALUES = 20_000
 """Keys and values of a file with its aliases followed; a large cell has some hundreds."""
+
+
+_GLUED = re.compile(r'\s*(?:- )?(?P<key>[A-Za-z_][A-Za-z0-9_]*):(?P<value>[^\s:/][^\s:]*)\s*\Z')
+"""A key and its value without the space that YAML wants between them."""
 
 
 @dataclass
@@ -98,10 +103,8 @@ def _events(text: str, source: Source) -> Iterator[yaml.Event]:
     try:
         yield from yaml.parse(text, Loader=_Loader)
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        raise ConfigError(
-            [Problem(source.name, mark.line + 1 if mark else 0, '', _syntax_message(error, text))]
-        ) from None
+        line, message = _syntax_fault(error, text)
+        raise ConfigError([Problem(source.name, line, '', message)]) from None
     except yaml.YAMLError as error:
         position = getattr(error, 'position', None)
         line = text.count('\n', 0, position) + 1 if isinstance(position, int) else 0
@@ -110,17 +113,50 @@ def _events(text: str, source: Source) -> Iterator[yaml.Event]:
         raise ConfigError([Problem(source.name, line, '', message)]) from None
 
 
-def _syntax_message(error: yaml.MarkedYAMLError, text: str) -> str:
+def _syntax_fault(error: yaml.MarkedYAMLError, text: str) -> tuple[int, str]:
+    """The line of what is no YAML, and what would be right there."""
     problem = error.problem or 'not readable'
-    mark = error.problem_mark
-    line = text.splitlines()[mark.line : mark.line + 1] if mark else []
-    if line and '\t' in line[0][: len(line[0]) - len(line[0].lstrip())]:
-        return 'expected spaces, found a tab; YAML is indented with spaces only'
+    mark = error.problem_mark or error.context_mark
+    if mark is None:
+        return 0, f'expected YAML, found what is not: {problem}'
+    lines = text.splitlines()
+    line = lines[mark.line] if mark.line < len(lines) else ''
+    if '\t' in line[: _indent(line)]:
+        return mark.line + 1, 'expected spaces, found a tab; YAML is indented with spaces only'
+    around = error.context_mark
+    if around is not None and around.line < len(lines):
+        if glued := _GLUED.match(lines[around.line]):
+            return around.line + 1, _missing_space(glued['key'], glued['value'])
+        if 'block' in (error.context or '') and line.strip() and _indent(line) != around.column:
+            return mark.line + 1, (
+                f'expected {around.column} spaces before what belongs to the block that begins '
+                f'in line {around.line + 1}, found {_indent(line)}; keys of one mapping begin in '
+                'the same column'
+            )
     context = f' {error.context}' if error.context else ''
-    return (
+    return mark.line + 1, (
         f'expected YAML, found what is not{context}: {problem}; check the indentation, and quote '
         "a text that begins with one of {[*&!%@` or holds ': ' or ' #'"
     )
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _missing_space(key: str, value: str) -> str:
+    found = f'{key}:{value}'
+    return (
+        f'expected a space after the colon, found {found[:60]!r}; write {key[:60]}: {value[:60]}'
+    )
+
+
+def glued_key(text: str) -> tuple[str, str, str] | None:
+    """Take ``key:value`` apart, and say what is missing; None for any other key."""
+    glued = _GLUED.match(text)
+    if glued is None:
+        return None
+    return glued['key'], glued['value'], _missing_space(glued['key'], glued['value'])
 
 
 def _line(event: yaml.Event) -> int:

@@ -34,22 +34,13 @@ def broken_rules(draft: Draft) -> Iterator[Finding]:
 
 
 def _evaluation(draft: Draft) -> Iterator[Finding]:
-    required = [name for name in draft.required_tools if name]
     base: KeyPath = ('evaluation',)
     for index, name in enumerate(draft.segment_tools):
-        if name and name not in required:
-            yield (
-                (*base, 'segment_tools', index),
-                'expected a tool of evaluation.required_tools, found '
-                f'{name!r}{did_you_mean(name, required, what="required")}',
-            )
+        if name and (fault := draft.unrequired(name)):
+            yield (*base, 'segment_tools', index), fault
     for name in draft.tools:
-        if name not in required:
-            yield (
-                (*base, 'tools', name),
-                'expected a tool of evaluation.required_tools, found '
-                f'{name!r}{did_you_mean(name, required, what="required")}',
-            )
+        if fault := draft.unrequired(name):
+            yield (*base, 'tools', name), fault
     if draft.failure_threshold > draft.outcome_threshold:
         yield (
             (*base, 'failure_threshold'),

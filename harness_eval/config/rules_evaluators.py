@@ -77,13 +77,9 @@ def _named(base: KeyPath, settings: EvaluatorSettings, draft: Draft) -> Iterator
 def _model(base: KeyPath, settings: ModelSettings, draft: Draft) -> Iterator[Finding]:
     for tool, regions in settings.regions.items():
         at: KeyPath = (*base, 'regions', tool)
-        required = [name for name in draft.required_tools if name]
-        if tool not in required:
-            yield (
-                at,
-                'expected a tool of evaluation.required_tools, found '
-                f'{tool!r}{did_you_mean(tool, required, what="required")}',
-            )
+        if tool not in draft.required_tools:
+            if fault := draft.unrequired(tool):
+                yield at, fault
             continue
         known = list(draft.views)
         shown = draft.views_of(tool)

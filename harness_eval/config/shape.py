@@ -31,6 +31,9 @@ _NAME_PATTERN_WORDS = {
 _SECRET_NAME = '^[A-Z_][A-Z0-9_]*$'
 """Pattern of the name of an environment variable that holds a secret."""
 
+_LISTS = {2: '[lowest, highest]', 3: '[hue, saturation, value]', 4: '[x0, y0, x1, y1]'}
+"""What the lists of a fixed length hold, by their length."""
+
 _EXPECTED = {
     'string_type': 'a text',
     'int_type': 'a whole number',
@@ -118,8 +121,7 @@ def _message(detail: Any, path: KeyPath, model: type[BaseModel], data: Any) -> s
     if kind == 'missing':
         listed = _at(data, path)
         if isinstance(listed, list):
-            found, known = len(listed), _length_at(model, path, data)
-            return f'expected a list of {known}, found {found}'
+            return f'expected {_list_at(model, path, data)}, found a list of {len(listed)}'
         return f'expected the key {str(path[-1])!r}, found none'
     if kind == 'extra_forbidden':
         return _unknown_key(str(path[-1]), _annotation_at(model, path[:-1], data))
@@ -140,7 +142,10 @@ def _message(detail: Any, path: KeyPath, model: type[BaseModel], data: Any) -> s
             hint = f'; did you mean {value.replace("/", "/msg/")!r}?'
         return f'expected {words}, found {describe(value)}{hint}'
     if kind == 'too_long' and isinstance(value, (list, tuple)):
-        return f'expected a list of {context["max_length"]}, found {len(value)}'
+        words = _list_at(model, path, data) or f'a list of at most {context["max_length"]}'
+        return f'expected {words}, found a list of {len(value)}'
+    if kind == 'tuple_type' and (words := _list_at(model, path, data)):
+        return f'expected {words}, found {describe(value)}{_hint(kind, value)}'
     return f'expected {_expected(kind, context)}, found {describe(value)}{_hint(kind, value)}'
 
 
@@ -174,6 +179,8 @@ def _hint(kind: str, value: Any) -> str:
         except ValueError:
             return ''
         return '; write it without quotes'
+    if kind in ('dict_type', 'model_type', 'model_attributes_type') and value is None:
+        return '; indent what belongs to it deeper than the key'
     if kind == 'tuple_type' and isinstance(value, str):
         return f'; write [{value[:40]}]'
     return ''
@@ -237,5 +244,10 @@ def _annotation_at(model: Any, path: KeyPath, data: Any) -> Any:
     return annotation
 
 
-def _length_at(model: Any, path: KeyPath, data: Any) -> int:
-    return len(get_args(_annotation_at(model, path, data)))
+def _list_at(model: Any, path: KeyPath, data: Any) -> str:
+    """What a list of a fixed length at ``path`` holds; '' where any length is right."""
+    annotation = _annotation_at(model, path, data)
+    parts = get_args(annotation)
+    if get_origin(annotation) is not tuple or Ellipsis in parts:
+        return ''
+    return _LISTS.get(len(parts), f'a list of {len(parts)}')

@@ -7,6 +7,7 @@ from multiprocessing.connection import Connection
 import os
 import pickle
 import signal
+import struct
 from typing import Any
 
 from harness_eval.contract import Evaluator, Verdict
@@ -16,6 +17,9 @@ from harness_eval.judging import Thresholds
 
 GRACE = 5.0
 """Seconds after the deadline at which a child that nobody killed ends itself."""
+
+NUMBER = struct.Struct('>Q')
+"""In front of each request and of its answer: an answer to another question is none."""
 
 _STDOUT, _STDERR = 1, 2
 
@@ -29,7 +33,7 @@ def main(descriptor: int) -> None:
     os.set_inheritable(descriptor, False)  # what the judge starts must not keep it open
     os.dup2(_STDERR, _STDOUT)  # what a judge prints does not mix with the output of a command
     connection = Connection(descriptor)
-    child = _Jobs()
+    child, own = _Jobs(), os.getpid()
     while True:
         try:
             message = connection.recv_bytes()
@@ -39,9 +43,12 @@ def main(descriptor: int) -> None:
         # interpreter, so that no hung judge outlives a parent that was killed.
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})
+        number, message = message[: NUMBER.size], message[NUMBER.size :]
         reply = child.answer(message)
+        if os.getpid() != own:
+            os._exit(0)  # the judge forked and came back twice; only one of the two may answer
         signal.setitimer(signal.ITIMER_REAL, 0.0)
-        connection.send_bytes(json.dumps(reply).encode())
+        connection.send_bytes(number + json.dumps(reply).encode())
 
 
 class _Jobs:

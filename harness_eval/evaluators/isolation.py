@@ -22,6 +22,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from typing import Any
 
 from harness_eval.contract import (
@@ -34,6 +35,7 @@ from harness_eval.contract import (
     Status,
     Verdict,
 )
+from harness_eval.evaluators.child import NUMBER
 from harness_eval.evaluators.faults import describe
 from harness_eval.evaluators.running import Stop
 from harness_eval.evaluators.snapshot import snapshot
@@ -44,6 +46,9 @@ KEPT_IDLE = 1
 
 EXIT_PATIENCE = 2.0
 """Seconds that a child which closed its connection has to end before it is killed."""
+
+LOOK = 0.1
+"""Seconds between two looks at whether a child that does not answer still runs."""
 
 _START = 'import sys; from harness_eval.evaluators.child import main; main(int(sys.argv[1]))'
 
@@ -198,34 +203,54 @@ class _Child:
         finally:
             theirs.close()
         self._connection: Connection = ours
+        self._lock = threading.Lock()
+        self._forgotten = False
+        self._asked = 0
 
     @property
     def alive(self) -> bool:
-        return self._process.poll() is None
+        """Whether it runs. One that ended stays a zombie, so that its number stays its own."""
+        try:
+            looked = os.WEXITED | os.WNOHANG | os.WNOWAIT
+            return os.waitid(os.P_PID, self._process.pid, looked) is None
+        except ChildProcessError:
+            return False
 
     def ask(self, message: bytes) -> bytes:
-        """Send a request and wait for its answer.
+        """Send a request and wait for its answer, which bears the number of the question.
 
         Raises:
-            EOFError, OSError: The child is gone.
+            EOFError, OSError: The child is gone, or answers another question.
         """
-        self._connection.send_bytes(message)
-        return self._connection.recv_bytes()
+        self._asked += 1
+        number = NUMBER.pack(self._asked)
+        self._connection.send_bytes(number + message)
+        # What the judge forked holds the other end too: then the child's end closes nothing.
+        while not self._connection.poll(LOOK):
+            if not self.alive and not self._connection.poll():
+                raise EOFError
+        reply = self._connection.recv_bytes()
+        if reply[: NUMBER.size] != number:
+            raise EOFError
+        return reply[NUMBER.size :]
 
     def kill(self) -> None:
-        """End the child and its group now. Thread-safe; does not wait."""
-        if self._process.poll() is None:
-            with suppress(ProcessLookupError):  # it ended by itself just now
-                os.killpg(self._process.pid, signal.SIGKILL)
+        """End the child and all of its group now. Thread-safe; does not wait."""
+        with self._lock:
+            if not self._forgotten:
+                with suppress(ProcessLookupError):  # nobody is left of it
+                    os.killpg(self._process.pid, signal.SIGKILL)
 
     def end(self) -> int:
-        """Close the connection, see the child end, and give its exit code."""
+        """Close the connection, see the child and its group end, and give its exit code."""
         self._connection.close()
-        try:
-            return self._process.wait(EXIT_PATIENCE)
-        except subprocess.TimeoutExpired:
-            self.kill()
-            return self._process.wait()
+        patience = time.monotonic() + EXIT_PATIENCE
+        while self.alive and time.monotonic() < patience:
+            time.sleep(LOOK / 10)
+        self.kill()  # also what it started and left behind
+        with self._lock:
+            self._forgotten = True  # the number of the group may be given to others now
+        return self._process.wait()
 
 
 def search_path() -> str:

@@ -18,9 +18,10 @@ no writer.
 Growth: the newest 20,000 segments are kept whole with their outcomes. Older runs are reduced to
 their names, which are kept for good (some 60 bytes each), so that a run can be decided, and an
 update released, only once however late it is reported again; such a report is rejected. Old
-rejections of updates are dropped: what was never released may be proposed anew. Released updates
-are all kept, since a consumer builds the graph from revision 1. A robot with 1,000 runs a day
-keeps some 100 MB of runs, and gains about 100 MB a year of names and released updates.
+rejections of updates are dropped: what was never released may be proposed anew. Of interruptions
+of runs that never ended the newest 20,000 are kept. Released updates are all kept, since a
+consumer builds the graph from revision 1. A robot with 1,000 runs a day keeps some 100 MB of runs,
+and gains about 100 MB a year of names and released updates.
 """
 
 from harness_eval.ledger.reader import LedgerReader

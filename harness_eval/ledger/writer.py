@@ -55,6 +55,8 @@ KEEP_SEGMENTS = 20_000
 """How many of the newest segments are kept whole; some 5 KB each with their outcome."""
 KEEP_REJECTED = 20_000
 """Rejections older than so many updates are forgotten."""
+KEEP_TOMBSTONES = 20_000
+"""Interruptions of runs that never ended are forgotten after so many newer ones."""
 RETIRE_AT_ONCE = 200
 """Most segments that one :meth:`Ledger.retire` looks at, so that it takes milliseconds."""
 
@@ -80,6 +82,7 @@ class Ledger:
         url: SQLAlchemy URL; SQLite files only in this version.
         keep_segments: How many of the newest segments are kept whole.
         keep_rejected: How many of the newest updates keep their rejections.
+        keep_tombstones: How many of the newest interruptions are kept of runs that never ended.
 
     Raises:
         LedgerError: ``ledger_in_use`` (another process writes it), ``ledger_unsupported``
@@ -98,6 +101,7 @@ class Ledger:
         *,
         keep_segments: int = KEEP_SEGMENTS,
         keep_rejected: int = KEEP_REJECTED,
+        keep_tombstones: int = KEEP_TOMBSTONES,
     ) -> None:
         path = ledger_path(url)
         if path is None:
@@ -115,6 +119,7 @@ class Ledger:
             ) from error
         self._keep_segments = keep_segments
         self._keep_rejected = keep_rejected
+        self._keep_tombstones = keep_tombstones
         self._engine = sa.create_engine(
             engine_url(path),
             connect_args={'timeout': BUSY_TIMEOUT_MS / 1000, 'check_same_thread': False},
@@ -431,7 +436,9 @@ class Ledger:
             return int(connection.execute(query).scalar() or 0)
 
     def retire(self) -> int:
-        """Reduce the oldest runs to their names, inside a transaction, and drop old rejections.
+        """Reduce the oldest runs to their names, inside a transaction.
+
+        Old rejections, and old interruptions of runs that never ended, are dropped.
 
         Call it now and then: each time it takes on no more than :data:`RETIRE_AT_ONCE` segments.
 
@@ -473,6 +480,14 @@ class Ledger:
                     updates_table.c.number < self._next_number - self._keep_rejected,
                     updates_table.c.run_id.in_(names),
                 ),
+            )
+        )
+        newest = sa.select(sa.func.max(_rowid)).select_from(interruptions_table)
+        floor = (self._active.execute(newest).scalar() or 0) - self._keep_tombstones
+        self._active.execute(
+            interruptions_table.delete().where(
+                _rowid <= floor,
+                interruptions_table.c.run_id.not_in(sa.select(segments_table.c.run_id)),
             )
         )
         return len(names)
@@ -558,6 +573,9 @@ class Ledger:
         self._next_number = _next(connection, updates_table.c.number)
         self._next_revision = _next(connection, updates_table.c.revision)
         self._stale = False
+
+
+_rowid: Any = sa.literal_column('interruptions.rowid')
 
 
 def _configure(connection: Any, _record: Any) -> None:

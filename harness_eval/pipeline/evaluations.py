@@ -73,20 +73,35 @@ _PREPARING = _hanging('question_not_made', 'making the question from the evidenc
 
 
 @dataclass(eq=False)
+class _Step:
+    """Work for a segment on a spawned thread. Times are steady seconds.
+
+    Attributes:
+        error: What the segment ends in if the thread does not come back.
+        asked: When it was asked for.
+        begun: When a thread began with it; None: it waits for one.
+    """
+
+    error: EvaluationError
+    asked: float
+    begun: float | None = None
+
+
+@dataclass(eq=False)
 class _Active:
     """A segment under evaluation. Its identity tells late answers from current ones.
 
-    While a spawned thread works for it, ``step`` is the error that it ends in if the thread does
-    not come back until ``step_until`` (steady seconds). ``following`` is what the question led to
-    while the evidence was still being written; it waits until that is on record.
+    ``step`` is what it waits for on a spawned thread, and ``preparing`` the making of the question
+    meanwhile. ``following`` is what the question led to while the evidence was still being
+    written; it waits until that is on record.
     """
 
     segment: Segment
     effects: tuple[Op, ...] = ()
     capture: Capture | None = None
     streams: tuple[StreamSpec, ...] = ()
-    step: EvaluationError | None = None
-    step_until: float = 0.0
+    step: _Step | None = None
+    preparing: _Step | None = None
     following: Callable[[], None] | None = None
     call: Cancellable | None = None
     evaluator: str = ''
@@ -145,6 +160,7 @@ class Evaluations:
         self._waiters: dict[Key, list[Waiter]] = {}
         self._undecodable: dict[str, str] = {}
         self._last_receipt = 0
+        self._moved = 0.0  # steady seconds when a thread last began or ended a step
 
     # --- entrances --------------------------------------------------------------------------
 
@@ -206,7 +222,7 @@ class Evaluations:
             self._require_unchanged(segment)
             self._cases.hold(segment.evidence)
             self._recorder.show(segment, Stage.CAPTURED, 'from stored evidence')
-            self._spawn(active, _READING, lambda: self._restore(active, segment))
+            active.step = self._spawn(_READING, lambda: self._restore(active, segment))
 
     def interrupt(self, segment: Segment, reason: str) -> Outcome:
         """End a segment that has no outcome because somebody wants it.
@@ -261,13 +277,13 @@ class Evaluations:
             self._poll(active, ros_now)
         now = self._effects.steady_now()
         for active in list(self._active.values()):
-            if active.step is not None and now > active.step_until:
-                self._finish(active, active.step)
+            if active.step is not None and now > self._deadline(active.step):
+                self._finish(active, active.step.error)
         self._oracles.tick(now)
 
     def wakeup(self) -> float | None:
         """Steady seconds at which :meth:`tick` has something to do; None: nothing is due."""
-        times = [a.step_until for a in self._active.values() if a.step is not None]
+        times = [self._deadline(a.step) for a in self._active.values() if a.step is not None]
         oracle = self._oracles.wakeup()
         return min(times if oracle is None else [*times, oracle], default=None)
 
@@ -290,11 +306,28 @@ class Evaluations:
             log.exception('a fault in the evaluation of run %r; others go on', active.key[0])
             self._finish(active, internal_error(error))
 
-    def _spawn(self, active: _Active, step: EvaluationError, work: Callable[[], None]) -> None:
-        """Have a thread do a step, and give it a deadline."""
-        active.step = step
-        active.step_until = self._effects.steady_now() + STEP_TIMEOUT
-        self._effects.spawn(work)
+    def _spawn(self, error: EvaluationError, work: Callable[[], None]) -> _Step:
+        """Have a thread do a step, which is given up if it hangs."""
+        step = _Step(error, self._effects.steady_now())
+
+        def run() -> None:
+            step.begun = self._moved = self._effects.steady_now()
+            try:
+                work()
+            finally:
+                self._moved = self._effects.steady_now()
+
+        self._effects.spawn(run)
+        return step
+
+    def _deadline(self, step: _Step) -> float:
+        """Steady seconds when a step counts as hanging.
+
+        One that waits for a thread does not, as long as other steps go on: after a burst of runs
+        the last of them wait for longer than each takes.
+        """
+        since = max(step.asked, self._moved) if step.begun is None else step.begun
+        return since + STEP_TIMEOUT
 
     def _check_clocks(self, segment: Segment) -> None:
         """Make sure that stamps can be compared with the end of this segment.
@@ -365,8 +398,10 @@ class Evaluations:
                 segment = active.segment
                 # Asked now: the world is still the one that the frames show.
                 active.oracle = self._oracles.ask(segment.completion)
-                self._spawn(active, _WRITING, lambda: self._store(active, segment, captured))
-                self._effects.spawn(lambda: self._question(active, segment.completion, captured))
+                active.step = self._spawn(_WRITING, lambda: self._store(active, segment, captured))
+                active.preparing = self._spawn(
+                    _PREPARING, lambda: self._question(active, segment.completion, captured)
+                )
 
     def _facts_of(self, active: _Active) -> Callable[[str], TopicFacts]:
         topics = {spec.name: spec.topic for spec in active.streams}
@@ -438,8 +473,7 @@ class Evaluations:
         if not self._is_current(active):
             self._effects.spawn_spare(lambda: self._discard(name))
             return
-        active.step = _PREPARING
-        active.step_until = self._effects.steady_now() + STEP_TIMEOUT
+        active.step = active.preparing
         self._oracles.stored(active.oracle, name)
         # From now on the case belongs to the segment, even if the next line fails.
         active.segment = dataclasses.replace(active.segment, evidence=name, evidence_digest=digest)
@@ -451,7 +485,7 @@ class Evaluations:
 
     def _when_stored(self, active: _Active, following: Callable[[], None]) -> None:
         """Go on at once, or when the evidence is on record: no judge is asked without."""
-        if active.step is _WRITING:
+        if active.step is not None and active.step.error is _WRITING:
             active.following = following
         else:
             following()

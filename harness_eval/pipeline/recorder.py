@@ -73,6 +73,7 @@ class Recorder:
         self._proposals = Proposals(ledger, config.scene_graph, effects.steady_now)
         self._unrecorded: dict[tuple[str, int], tuple[Segment, Outcome]] = {}
         self._retry_at: float | None = None
+        self._interruptions = 0
         self._backlog = False  # something on record was published to nobody
         self.fault = ''
         self.counts: dict[str, int] = {}
@@ -201,6 +202,9 @@ class Recorder:
             )
         self._proposals.committed(made, changed=changed)
         self._publish([], updates)
+        self._interruptions += 1
+        if self._interruptions % RETIRE_EVERY == 0:
+            self._retire()
 
     def forget_evidence(self, names: list[str]) -> None:
         """Note that cases were deleted to keep within bounds."""

@@ -1,8 +1,8 @@
 """What comes into the node, and is handed over to the pipeline at once.
 
-Threading: all callbacks run on the executor's thread. They store the receipt time, read the
-message if that is cheap, and post to the pipeline's thread; none waits, decodes a picture or
-judges. An exception in one is caught, counted and shown in ``/diagnostics``.
+Threading: all callbacks run on the executor's thread. They store the receipt time and post to the
+pipeline's thread, where completions are read; none waits, decodes or judges. An exception in one
+is caught, counted and shown in ``/diagnostics``.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from harness_eval.decode import Decoder
 from harness_eval.ledger import LedgerReader
 from harness_eval.lines import describe, redact
 from harness_eval.pipeline import Pipeline, Waiter
+from harness_eval.ros.completion_subscriptions import CompletionSubscriptions
 from harness_eval.ros.evaluate_server import EvaluateServer
 from harness_eval.ros.publications import RELIABLE
 from harness_eval.ros.scene_graph_messages import update_from_message
 from harness_eval.ros.services import Services
-from harness_eval.ros.taps import message_class
 from harness_eval.runs import Completion
 from harness_eval.scene_graph import Update
 from harness_eval.stages import Event
@@ -66,18 +66,17 @@ class Entrances:
         self._post = post
         self._on_fault = on_fault
         self.unreadable = ''
-        self._subscriptions: list[Any] = []
         started = node.get_clock().now().nanoseconds
-        for source in sources:
-            self._listen_for_completions(CompletionReader(source, decoder, started), group)
-        self._subscriptions.append(
-            node.create_subscription(
-                SceneGraphUpdate,
-                'scene_graph/proposed',
-                self._guarded(self._proposal),
-                RELIABLE,
-                callback_group=group,
-            )
+        readers = [CompletionReader(source, decoder, started) for source in sources]
+        self._completions: CompletionSubscriptions | None = CompletionSubscriptions(
+            node, readers, self._completion, group
+        )
+        self._proposals: Any = node.create_subscription(
+            SceneGraphUpdate,
+            'scene_graph/proposed',
+            self._guarded(self._proposal),
+            RELIABLE,
+            callback_group=group,
         )
         self._server = EvaluateServer(node, group, active, self._complete, self._interrupt)
         self._services = Services(
@@ -90,30 +89,16 @@ class Entrances:
 
     def stop_listening(self) -> None:
         """Take no more completions and proposals; goals and services are answered still."""
-        for subscription in self._subscriptions:
-            self._node.destroy_subscription(subscription)
-        self._subscriptions.clear()
+        if self._completions is not None:
+            self._completions.close()
+            self._node.destroy_subscription(self._proposals)
+            self._completions = self._proposals = None
 
     def close(self) -> None:
         """Destroy everything."""
         self.stop_listening()
         self._services.close()
         self._server.close()
-
-    def _listen_for_completions(self, reader: CompletionReader, group: Any) -> None:
-        def received(data: bytes) -> None:
-            self._completion(reader, data)
-
-        self._subscriptions.append(
-            self._node.create_subscription(
-                message_class(reader.type),
-                reader.topic,
-                self._guarded(received),
-                RELIABLE,
-                raw=True,
-                callback_group=group,
-            )
-        )
 
     def _guarded(self, callback: Callable[[Any], None]) -> Callable[[Any], None]:
         """Keep an exception of a callback from stopping the executor."""
@@ -128,7 +113,15 @@ class Entrances:
         return guarded
 
     def _completion(self, reader: CompletionReader, data: bytes) -> None:
-        receipt = self._node.get_clock().now().nanoseconds
+        try:
+            receipt = self._node.get_clock().now().nanoseconds
+            self._post(lambda: self._read(reader, data, receipt))
+        except Exception as error:  # it must not stop the executor
+            log.exception('a fault inside harness_eval; the node goes on')
+            self._on_fault(error)
+
+    def _read(self, reader: CompletionReader, data: bytes, receipt: int) -> None:
+        """Read a message, on the pipeline's thread: the first one may import much."""
         try:
             completions = reader.read(data)
         except DecodeError as error:
@@ -136,7 +129,7 @@ class Entrances:
             log.error('a completion on %s cannot be read: %s', reader.topic, error.message)
             return
         for completion in completions:
-            self._complete(completion, receipt, None)
+            self._pipeline.completion(completion, receipt, None)
 
     def _complete(self, completion: Completion, receipt: int, waiter: Waiter | None) -> None:
         self._post(lambda: self._pipeline.completion(completion, receipt, waiter))

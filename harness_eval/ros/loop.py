@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 import logging
 import queue
@@ -12,6 +13,33 @@ log = logging.getLogger('harness_eval.loop')
 
 CAPTURE_PERIOD = 0.02
 """Seconds between looks at deadlines on the ROS clock while a capture waits."""
+
+
+MAX_WAITING = 32 * 2**20
+"""Bytes of one topic's messages that wait for the thread: a second of pictures, many of joints."""
+
+
+class _Message:
+    """A call about a message, until it runs or is dropped."""
+
+    __slots__ = ('call', 'size')
+
+    def __init__(self, call: Callable[[], None], size: int) -> None:
+        self.call: Callable[[], None] | None = call
+        self.size = size
+
+
+class _Waiting:
+    """The messages of one topic that wait, oldest first."""
+
+    def __init__(self) -> None:
+        self.messages: deque[_Message] = deque()
+        self.size = 0
+
+    def take_oldest(self) -> _Message:
+        message = self.messages.popleft()
+        self.size -= message.size
+        return message
 
 
 class Loop:
@@ -27,6 +55,9 @@ class Loop:
         due: Steady seconds at which ``tick`` has something to do next; None: nothing is due.
         polling: Whether ``tick`` must run all the time (a capture waits).
         on_fault: Told of every exception.
+
+    Attributes:
+        dropped: How many messages were dropped, since the thread was held up.
     """
 
     def __init__(
@@ -43,6 +74,9 @@ class Loop:
         self._polling = polling
         self._on_fault = on_fault
         self._calls: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._waiting: dict[str, _Waiting] = {}
+        self._waiting_lock = threading.Lock()
+        self.dropped = 0
         self._thread = threading.Thread(target=self._run, name='harness_eval', daemon=True)
 
     def start(self) -> None:
@@ -52,6 +86,36 @@ class Loop:
     def post(self, call: Callable[[], None]) -> None:
         """Have a call run on the thread; from any thread."""
         self._calls.put(call)
+
+    def post_message(self, topic: str, size: int, call: Callable[[], None]) -> None:
+        """Have a call run that holds a message; from any thread.
+
+        While the thread is held up, the oldest messages of a topic are dropped and counted in
+        :attr:`dropped`, so that those that wait do not fill the memory.
+
+        Args:
+            topic: Its topic.
+            size: Bytes that the call holds.
+            call: What to run.
+        """
+        message = _Message(call, size)
+        with self._waiting_lock:
+            waiting = self._waiting.setdefault(topic, _Waiting())
+            waiting.messages.append(message)
+            waiting.size += size
+            while waiting.size > MAX_WAITING and len(waiting.messages) > 1:
+                waiting.take_oldest().call = None
+                self.dropped += 1
+            # Here, so that they are handled in the order in which they wait.
+            self._calls.put(lambda: self._handle(waiting, message))
+
+    def _handle(self, waiting: _Waiting, message: _Message) -> None:
+        with self._waiting_lock:
+            call = message.call
+            if call is None:
+                return  # dropped
+            waiting.take_oldest()
+        call()
 
     def stop(self, timeout: float = 5.0) -> bool:
         """Run what was posted before, then end.

@@ -12,6 +12,10 @@ import time
 KEPT_SIMULATIONS = 10
 """How many ledgers of earlier simulations are kept; each launch makes a new one."""
 _SIMULATED = 'simulated-'
+_NAMED = 3
+"""Arguments of a process among which its program is: ``python3 /opt/.../ros2 launch``."""
+_STARTED = 19
+"""Place of a process's start time (ticks since boot) after its name in ``/proc/<pid>/stat``."""
 
 
 def home(environment: Mapping[str, str]) -> Path:
@@ -31,20 +35,49 @@ def node_folder(environment: Mapping[str, str], node: str) -> Path:
     return home(environment) / 'harness_eval' / name
 
 
-def default_ledger_url(folder: Path, *, simulated: bool) -> str:
-    """URL of the ledger: one that stays, or under simulated time a new one.
+def launch_key() -> str:
+    """Name of the launch that this process belongs to.
+
+    A node that is started again by the same launch (``respawn``) has the same one: that of its
+    parent, with the time at which that began, since numbers of processes come again. Any other
+    parent, such as the shell of a terminal, outlives many simulations; then each process is a
+    launch of its own.
+    """
+    parent = Path(f'/proc/{os.getppid()}')
+    try:
+        arguments = (parent / 'cmdline').read_text(errors='replace').split('\0')
+        # The name of the program, in parentheses, may hold spaces and parentheses of its own.
+        fields = (parent / 'stat').read_text(errors='replace').rpartition(')')[2].split()
+        if any('launch' in Path(argument).name for argument in arguments[:_NAMED]):
+            return f'{parent.name}-{fields[_STARTED]}'
+    except (OSError, IndexError):  # it ended just now, or there is no /proc here
+        pass
+    return str(os.getpid())
+
+
+def default_ledger_url(folder: Path, *, simulated: bool, launch: str = '') -> str:
+    """URL of the ledger: one that stays, or under simulated time one for each launch.
 
     Simulated time starts at zero again and again, so that stamps and run ids of one launch mean
     nothing in the next. Ledgers of the oldest simulations are deleted.
+
+    Args:
+        folder: The folder of the node.
+        simulated: The node follows simulated time.
+        launch: Name of the launch; default: :func:`launch_key`.
     """
     if not simulated:
         return f'sqlite:///{folder / "ledger.sqlite3"}'
+    launch = launch or launch_key()
     old = sorted(folder.glob(f'{_SIMULATED}*.sqlite3'))
+    same = [path for path in old if path.name.endswith(f'-{launch}.sqlite3')]
+    if same:
+        return f'sqlite:///{same[-1]}'
     for path in old[: max(0, len(old) - KEPT_SIMULATIONS + 1)]:
         for companion in folder.glob(f'{path.name}*'):
             companion.unlink(missing_ok=True)
     stamp = time.strftime('%Y%m%d-%H%M%S', time.gmtime())
-    return f'sqlite:///{folder / f"{_SIMULATED}{stamp}-{os.getpid()}.sqlite3"}'
+    return f'sqlite:///{folder / f"{_SIMULATED}{stamp}-{launch}.sqlite3"}'
 
 
 def recorded_ledger(folder: Path) -> Path:

@@ -1,8 +1,9 @@
 """The services of the node: what is on record, interruption, judging again, released updates.
 
 Threading: callbacks run on the executor's thread. Reading services look into the ledger through
-a reader of their own, which no writer blocks; the others hand over to the pipeline and are
-answered when it has ruled, without holding the executor's thread.
+a reader of their own, which no writer blocks; where something else holds the file they give up
+after ``BUSY_TIMEOUT_MS``, which bounds what they keep the executor. The others hand over to the
+pipeline and are answered when it has ruled, without holding the executor's thread.
 """
 
 from __future__ import annotations

@@ -17,6 +17,8 @@ import time
 from typing import Any, TYPE_CHECKING
 
 from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.clock import JumpThreshold
+from rclpy.duration import Duration
 
 from harness_eval.calls import JudgeCalls
 from harness_eval.capture import TopicFacts
@@ -48,6 +50,8 @@ log = logging.getLogger('harness_eval.node')
 
 DIAGNOSTICS_PERIOD = 1.0
 """Seconds between two messages on ``/diagnostics``."""
+FAULT_SHOWN = 60.0
+"""Seconds that a fault inside the node is shown as a warning; it stays counted."""
 WORKERS = 8
 """Threads that write, decode and draw: a burst of a hundred runs must not starve the executor."""
 DEACTIVATION_TIMEOUT = 2.0
@@ -84,6 +88,8 @@ class Work:
         self._active = active
         self._clock = node.get_clock()
         self._fault = ''
+        self._faults = 0
+        self._faulted_at = 0.0
         self._threads = Threads('evidence', most=WORKERS)
         self._entrances: Entrances | None = None
         self._decoder = Decoder.from_environment(os.environ)
@@ -127,6 +133,12 @@ class Work:
             self.note_fault,
         )
         self._timer = node.create_timer(DIAGNOSTICS_PERIOD, self._diagnose, callback_group=group)
+        self._jumps = self._clock.create_jump_callback(
+            JumpThreshold(
+                min_forward=None, min_backward=Duration(nanoseconds=-1), on_clock_change=False
+            ),
+            post_callback=lambda jump: self._loop.post(self._pipeline.clock_jumped),
+        )
         self._loop.start()
         self._loop.post(self._pipeline.resume)
 
@@ -174,6 +186,7 @@ class Work:
         """Stop the pipeline and give up the ledger."""
         self.deactivate()
         self._node.destroy_timer(self._timer)
+        self._jumps.unregister()
         if not self._loop.stop():
             log.error('the pipeline did not stop in time')
         self._taps.close()
@@ -190,11 +203,15 @@ class Work:
         self._node.destroy_publisher(self._diagnostics)
 
     def note_fault(self, error: BaseException) -> None:
-        """Show in diagnostics that something inside failed."""
+        """Show in diagnostics, for a while, that something inside failed; from any thread."""
+        self._faults += 1
+        self._faulted_at = time.monotonic()
         self._fault = clean_line(describe(error), 200)
 
     def _frame(self, topic: str, kind: str, data: bytes, receipt: int) -> None:
-        self._loop.post(lambda: self._pipeline.frame(topic, kind, data, receipt))
+        self._loop.post_message(
+            topic, len(data), lambda: self._pipeline.frame(topic, kind, data, receipt)
+        )
 
     def _begin_readiness(
         self, topics: dict[str, str], judges: Judges
@@ -220,14 +237,20 @@ class Work:
 
     def _diagnose(self) -> None:
         try:
+            counts = {
+                **self._pipeline.counts,
+                'internal faults': self._faults,
+                'frames dropped': self._loop.dropped,
+            }
+            lately = time.monotonic() - self._faulted_at < FAULT_SHOWN
             condition = Condition(
                 active=self._active(),
                 ledger_fault=self._pipeline.ledger_fault,
                 quarantined=tuple(n for n, judge in self._judges.items() if judge.quarantined),
-                constant=_constant_scores(self._judges),
-                fault=self._fault,
+                fault=self._fault if lately else '',
                 unreadable='' if self._entrances is None else self._entrances.unreadable,
-                counts=dict(self._pipeline.counts),
+                counts=counts,
+                constant=_constant_scores(self._judges),
                 unready=() if self._readiness is None else self._readiness.unready,
             )
             name = self._node.get_fully_qualified_name()
@@ -241,8 +264,10 @@ class Work:
         try:
             import cv2  # noqa: F401
 
-            for view in self._config.capture.views.values():
-                self._decoder.typestore_for(view.message_type)
+            types = {source.type for source in self._config.completions if source.action is None}
+            types.update(view.message_type for view in self._config.capture.views.values())
+            for name in types:
+                self._decoder.typestore_for(name)
         except Exception as error:  # the first judgement will say it better
             log.debug('warm-up: %s', describe(error))
 

@@ -100,3 +100,69 @@ def test_what_is_allowed_and_seldom_meant_is_noted(tmp_path: Path) -> None:
 
 def test_the_example_gives_no_cause_for_a_note() -> None:
     assert list(notes(load_config(EXAMPLE))) == []
+
+
+@pytest.fixture
+def plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / 'plugins'
+    (folder / 'my_robot').mkdir(parents=True)
+    (folder / 'my_robot' / '__init__.py').write_text('raise RuntimeError("was run")')
+    (folder / 'my_robot' / 'grading.py').write_text('def grade(request): return 1.0')
+    (folder / 'plain_grading.py').write_text('def grade(request): return 1.0')
+    (folder / 'starred.py').write_text('from plain_grading import *')
+    monkeypatch.syspath_prepend(folder)
+    return folder
+
+
+def by_plugin(folder: Path, ref: str) -> str:
+    file = folder / 'cell.yaml'
+    kind = f'{{kind: plugin, ref: "{ref}"}}'
+    file.write_text(FILE.replace('{cell: {kind: checks}}', f'{{cell: {kind}}}'))
+    return str(file)
+
+
+@pytest.mark.parametrize(
+    ('ref', 'words'),
+    [
+        ('no_such_package.grading:grade', "no module 'no_such_package.grading'"),
+        ('my_robot.no_such:grade', "no module 'my_robot.no_such'"),
+        ('my_robot.grading:grad', "module 'my_robot.grading' has no 'grad'"),
+    ],
+)
+def test_a_plugin_that_cannot_be_found_is_a_note_and_no_code_of_it_is_run(
+    app: typer.Typer, plugins: Path, ref: str, words: str
+) -> None:
+    result = CliRunner().invoke(app, [by_plugin(plugins, ref)])
+    assert result.exit_code == 0
+    assert result.stderr.startswith('note: evaluation.evaluators.cell.ref: ')
+    assert words in result.stderr
+    assert 'was run' not in result.stderr
+    assert result.stdout.startswith('ok cell.yaml')
+
+
+@pytest.mark.parametrize('ref', ['my_robot.grading:grade', 'starred:grade', 'math:sqrt'])
+def test_of_a_plugin_that_may_be_there_nothing_is_said(
+    app: typer.Typer, plugins: Path, ref: str
+) -> None:
+    assert CliRunner().invoke(app, [by_plugin(plugins, ref)]).stderr == ''
+
+
+@pytest.mark.parametrize(
+    ('ref', 'words'),
+    [
+        ('my_robot.grading:grade', 'cannot be imported: RuntimeError: was run'),
+        ('starred:no_such', "module 'starred' has no 'no_such'"),
+    ],
+)
+def test_a_plugin_that_cannot_be_imported_is_an_error_when_asked_for(
+    app: typer.Typer, plugins: Path, ref: str, words: str
+) -> None:
+    result = CliRunner().invoke(app, ['--import', by_plugin(plugins, ref)])
+    assert result.exit_code == 2
+    assert words in result.stderr
+    assert result.stderr.startswith('cell.yaml: evaluation.evaluators.cell.ref: ')
+
+
+def test_a_plugin_that_is_there_can_be_imported(app: typer.Typer, plugins: Path) -> None:
+    result = CliRunner().invoke(app, ['--import', by_plugin(plugins, 'starred:grade')])
+    assert (result.exit_code, result.stderr) == (0, '')

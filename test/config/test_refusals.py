@@ -256,9 +256,30 @@ CASES: dict[str, tuple[str, str, int, str, str]] = {
         '[0.1, 0.1, 0.9, 0.9]', '[0.9, 0.1, 0.1, 0.9]', 18,
         'evaluation.tools.pick.checks[0].marker.region', 'x0 below x1',
     ),
+    'bounds that are one number': (
+        'between: [0.0, 1.0]', 'between: 0.5', 19,
+        'evaluation.tools.pick.checks[1].state.between',
+        'expected [lowest, highest], found 0.5',
+    ),
+    'key without its space': (
+        'cell: {kind: checks}', 'cell: {kind:checks}', 6, 'evaluation.evaluators.cell.kind',
+        "expected a space after the colon, found 'kind:checks'; write kind: checks",
+    ),
+    'key without its space in a block': (
+        '  evaluator: cell', '  evaluator:cell', 4, '', "found 'evaluator:cell'",
+    ),
+    'key that is indented too far': (
+        '  evaluator: cell', '   evaluator: cell', 4, '',
+        'expected 2 spaces before what belongs to the block that begins in line 2, found 3',
+    ),
+    'settings that are not indented': (
+        '    peg:\n      evaluator: own', '    peg:\n    evaluator: own', 26,
+        'evaluation.tools.peg', 'found nothing; indent what belongs to it deeper',
+    ),
     'region of three': (
         '[0.1, 0.1, 0.9, 0.9]', '[0.1, 0.1, 0.9]', 18,
-        'evaluation.tools.pick.checks[0].marker.region', 'expected a list of 4, found 3',
+        'evaluation.tools.pick.checks[0].marker.region',
+        'expected [x0, y0, x1, y1], found a list of 3',
     ),
     'region in pixels': (
         '[0.1, 0.1, 0.9, 0.9]', '[0.1, 0.1, 640, 0.9]', 18,
@@ -431,6 +452,27 @@ CASES: dict[str, tuple[str, str, int, str, str]] = {
         "evaluation.evaluators['my own']", 'a name of letters',
     ),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ('spoilt', 'words'),
+    [
+        ('required_tools: pick', 'expected a list'),
+        ('required_tools: [pick, 2]', 'expected a text'),
+        ('requierd_tools: [pick, peg]', "did you mean 'required_tools'?"),
+    ],
+)
+def test_of_faulty_required_tools_nothing_is_told_but_their_own_fault(
+    folder: Path, spoilt: str, words: str
+) -> None:
+    found = problems(folder, GOOD.replace('required_tools: [pick, peg]', spoilt))
+    assert [one.line for one in found] == [2]
+    assert words in found[0].message
+
+
+def test_a_tool_beside_empty_required_tools_is_told_that_they_are_empty(folder: Path) -> None:
+    found = problems(folder, GOOD.replace('[pick, peg]', '[]'))
+    assert 'required_tools is empty' in found[0].message
 
 
 @pytest.mark.parametrize('case', CASES.values(), ids=list(CASES))

@@ -176,6 +176,28 @@ def test_a_process_that_hangs_is_killed_at_the_deadline_with_all_it_started(
     assert not calls.quarantined
 
 
+@pytest.mark.parametrize('escape', [False, True])
+def test_a_process_that_left_another_behind_is_an_error_at_once(
+    isolated: Start, tmp_path: Path, escape: bool
+) -> None:
+    pid_file = tmp_path / 'pid'
+    error = fault(isolated('leaves', pid_file=str(pid_file), escape=escape))
+    assert error.kind == 'evaluator_crashed'
+    assert 'with exit code 4' in error.message
+    left = int(pid_file.read_text(encoding='utf-8'))
+    if escape:  # out of the group that is killed
+        os.kill(left, signal.SIGKILL)
+    wait_until_gone(left)
+
+
+def test_of_a_judge_that_forks_and_comes_back_twice_one_answer_counts(isolated: Start) -> None:
+    calls = isolated('forks')
+    for number in range(1, 4):
+        outcome = answer(calls)
+        assert isinstance(outcome, Verdict)
+        assert outcome.evidence == (f'call {number}',)
+
+
 def test_cancelling_kills_the_process(isolated: Start, tmp_path: Path) -> None:
     pid_file = tmp_path / 'pid'
     calls = isolated('hangs', pid_file=str(pid_file))

@@ -41,7 +41,8 @@ def fault(kind: str, picture: Image, goal: Image | None = None, **settings: Any)
     ('region', 'pixels'),
     [(None, (0, 0, 320, 240)), ((0.0, 0.0, 1.0, 1.0), (0, 0, 320, 240)),
      ((0.25, 0.5, 0.75, 1.0), (80, 120, 240, 240)), ((0.7, 0.1, 0.8, 0.3), (224, 24, 256, 72)),
-     ((0.0, 0.0, 1e-9, 1e-9), (0, 0, 1, 1)), ((0.9999, 0.9999, 1.0, 1.0), (319, 239, 320, 240))],
+     ((0.0, 0.0, 1e-9, 1e-9), (0, 0, 1, 1)), ((0.0016, 0.0, 0.00195, 1.0), (0, 0, 1, 240)),
+     ((0.9999, 0.9999, 1.0, 1.0), (319, 239, 320, 240))],
 )  # fmt: skip
 def test_a_region_covers_whole_pixels(region: Any, pixels: tuple[int, ...]) -> None:
     assert pixel_region(region, 320, 240) == PixelRegion(*pixels)
@@ -59,6 +60,8 @@ def test_a_region_is_never_empty_and_never_outside(
     region = pixel_region((x0, y0, x1, y1), width, height)
     assert 0 <= region.left < region.right <= width
     assert 0 <= region.top < region.bottom <= height
+    if region.right - region.left == 1:
+        assert region.left <= (x0 + x1) / 2 * width <= region.right
     assert abs(region.left - x0 * width) <= 1.0
     assert abs(region.right - x1 * width) <= 1.0
 

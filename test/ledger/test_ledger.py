@@ -321,6 +321,20 @@ def test_of_two_nodes_after_a_deleted_lock_one_writes(
     assert accept(ledger, 'next').order == 2
 
 
+def test_interruptions_of_runs_that_never_end_are_bounded_and_those_of_others_stay(
+    url: str,
+) -> None:
+    ledger = Ledger(url, keep_tombstones=3)
+    accept(ledger, 'ended')
+    with ledger.transaction():
+        for name in ('ended', 'a', 'b', 'c', 'd'):
+            ledger.interrupt(name, 'stop')
+        ledger.retire()
+    kept = [name for name in ('ended', 'a', 'b', 'c', 'd') if ledger.run(name) is not None]
+    ledger.close()
+    assert kept == ['ended', 'b', 'c', 'd']
+
+
 @pytest.mark.parametrize(('durable', 'level'), [(True, 2), (False, 1)])
 def test_a_durable_transaction_waits_for_the_disk_and_others_do_not(
     ledger: Ledger, durable: bool, level: int

@@ -7,6 +7,7 @@ import pytest
 
 from harness_eval.contract import Abstention, EvaluatorError, LedgerError
 from harness_eval.runs import OutcomeKind, SegmentState
+from harness_eval.scene_graph import Op, OpKind, Update
 from harness_eval.stages import Stage
 
 
@@ -345,6 +346,36 @@ def test_a_disk_that_hangs_ends_the_run_and_no_other(world: World, step: str) ->
     assert world.passed() == [(1, 'b', 'harness_eval:on_success:0')]
 
 
+def test_a_run_that_waits_for_a_thread_does_not_hang_as_long_as_others_go_on(
+    world: World,
+) -> None:
+    for name in ('a', 'b'):
+        world.end(name)
+    world.see()
+    waiting = list(world.spawned)[2:]
+    for _ in range(2):
+        world.wait(29.0)
+        world.spawned.popleft()()
+    assert world.pipeline.wakeup() == pytest.approx(world.steady + 30.0 - 29.0)
+    while world.posted:
+        world.posted.popleft()()
+    assert list(world.spawned) == waiting
+    world.wait(29.0)
+    assert world.labels() == [], 'no step has taken more than 30 s'
+    world.drain()
+    for name in ('a', 'b'):
+        world.judged(SUCCESS, name)
+    assert world.labels() == [('a', 'success'), ('b', 'success')]
+
+
+def test_threads_that_all_hang_end_the_runs_that_wait_for_them(world: World) -> None:
+    for name in ('a', 'b'):
+        world.end(name)
+    world.see()
+    world.wait(30.1)
+    assert [label for _, label in world.labels()] == ['error evidence_not_stored'] * 2
+
+
 def test_an_exception_in_a_step_ends_that_run_alone(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -510,3 +541,45 @@ def test_a_crowded_gate_refuses_what_is_new_and_not_what_it_holds(
     assert world.refused() == [('a', 'v', 'gate_full')]
     world.run('a', SUCCESS)
     assert [name for _, _, name in world.passed()] == ['harness_eval:on_success:0', 'u']
+
+
+def test_a_proposal_with_more_operations_than_can_be_kept_is_refused(world: World) -> None:
+    operations = tuple(Op(OpKind.ADD_NODE, f'node {n}') for n in range(1001))
+    world.pipeline.propose(Update('a', 'many', operations))
+    assert world.refused() == [('a', 'many', 'invalid_update')]
+    assert '1001 operations' in world.updates[-1].reason
+    world.pipeline.propose(Update('a', 'fits', operations[:1000]))
+    world.run('a')
+    assert [name for _, _, name in world.passed()] == ['harness_eval:on_success:0', 'fits']
+
+
+def test_interruptions_of_runs_that_never_end_are_looked_through_now_and_then(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr('harness_eval.pipeline.recorder.RETIRE_EVERY', 5)
+    world.ledger._keep_tombstones = 3
+    for number in range(10):
+        assert world.pipeline.interrupt(f'never {number}', 'stop')[0]
+    kept = [n for n in range(10) if world.on_record(f'never {n}') is not None]
+    assert kept == [7, 8, 9]
+
+
+def test_the_next_deadline_is_worked_out_once_however_often_it_is_asked_for(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from harness_eval import proposals
+
+    real, asked = proposals.next_deadline, []
+    monkeypatch.setattr(proposals, 'next_deadline', lambda *given: asked.append(1) or real(*given))
+    world.propose('a')
+    due = world.pipeline.wakeup()
+    for _ in range(10):
+        world.show()
+        assert world.pipeline.wakeup() == due
+    assert len(asked) == 1
+    world.wait(1.0)
+    world.end('a')
+    later = world.pipeline.wakeup()
+    assert due is not None
+    assert later is not None
+    assert later > due, 'an event of the run puts it off'

@@ -269,3 +269,20 @@ def test_a_completion_type_that_is_not_installed_is_refused_at_configuration(
     )
     assert node.trigger_configure().name == 'FAILURE'
     assert 'no_msgs/msg/Done is not installed' in node.configuration_fault
+
+
+def test_a_fault_inside_is_counted_for_good_and_a_warning_for_a_while(
+    ros: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr('harness_eval.ros.work.FAULT_SHOWN', 2.0)
+    world = EvaluationWorld(ros, tmp_path)
+    heard = diagnostics(ros, world)
+    world.evaluator.note_fault(RuntimeError('odd'))
+    status = ros.wait(
+        lambda: newest(heard).level == DiagnosticStatus.WARN and newest(heard), what='WARN'
+    )
+    assert 'odd' in status.message
+    ros.wait(lambda: heard and newest(heard).level == DiagnosticStatus.OK, what='OK')
+    values = {value.key: value.value for value in newest(heard).values}
+    assert values['internal faults'] == '1'
+    assert values['frames dropped'] == '0'

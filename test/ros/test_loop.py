@@ -6,7 +6,7 @@ from collections.abc import Callable
 import threading
 import time
 
-from harness_eval.ros.loop import Loop
+from harness_eval.ros.loop import Loop, MAX_WAITING
 
 GUARD = 10.0
 
@@ -115,3 +115,45 @@ def test_what_was_posted_before_the_time_is_read_runs_before_the_tick_that_is_to
     assert ticked.wait(GUARD)
     loop.stop()
     assert seen[:4] == ['frame', 'frame', 'frame', 'tick']
+
+
+def test_while_the_thread_is_held_up_the_newest_messages_of_each_topic_are_kept() -> None:
+    seen: list[str] = []
+    loop = Loop(lambda now: None, lambda: 0, lambda: None, lambda: False, lambda error: None)
+    for number in range(10):  # it has not started yet, so nothing is handled
+        text = f'picture {number}'
+        loop.post_message('camera', MAX_WAITING // 3, lambda text=text: seen.append(text))
+        loop.post_message('joints', 100, lambda number=number: seen.append(f'joints {number}'))
+    loop.post(lambda: seen.append('completion'))
+    loop.start()
+    assert loop.stop()
+    assert [s for s in seen if s.startswith('joints')] == [f'joints {n}' for n in range(10)]
+    assert [s for s in seen if s.startswith('picture')] == ['picture 7', 'picture 8', 'picture 9']
+    assert seen[-1] == 'completion'
+    assert loop.dropped == 7
+
+
+def test_a_message_that_is_larger_than_all_that_may_wait_is_handled() -> None:
+    seen: list[int] = []
+    loop = Loop(lambda now: None, lambda: 0, lambda: None, lambda: False, lambda error: None)
+    for number in range(2):
+        loop.post_message('camera', MAX_WAITING + 1, lambda number=number: seen.append(number))
+    loop.start()
+    assert loop.stop()
+    assert (seen, loop.dropped) == ([1], 1)
+
+
+def test_messages_that_are_handled_in_time_are_never_dropped() -> None:
+    loop = loop_of()
+    seen: list[int] = []
+    for number in range(20):
+        handled = threading.Event()
+
+        def call(number: int = number, handled: threading.Event = handled) -> None:
+            seen.append(number)
+            handled.set()
+
+        loop.post_message('camera', MAX_WAITING // 2, call)
+        assert handled.wait(GUARD)
+    loop.stop()
+    assert (seen, loop.dropped) == (list(range(20)), 0)

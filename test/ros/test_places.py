@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
+import subprocess
+import sys
 
 import pytest
 
@@ -36,3 +38,33 @@ def test_a_simulation_gets_a_new_ledger_and_the_oldest_are_deleted(tmp_path: Pat
     assert left[0] == 'simulated-20260101-000006-1.sqlite3'
     assert len(list(tmp_path.glob('*-wal'))) == places.KEPT_SIMULATIONS - 1
     assert (tmp_path / 'ledger.sqlite3').exists()
+
+
+def test_a_node_that_the_same_launch_starts_again_finds_its_ledger(tmp_path: Path) -> None:
+    first = places.default_ledger_url(tmp_path, simulated=True, launch='10-500')
+    Path(first.removeprefix('sqlite:///')).touch()
+    assert places.default_ledger_url(tmp_path, simulated=True, launch='10-500') == first
+    assert places.default_ledger_url(tmp_path, simulated=True, launch='10-501') != first
+    assert places.default_ledger_url(tmp_path, simulated=True, launch='0-500') != first
+
+
+PARENT = """
+import subprocess, sys
+tell = 'from harness_eval.ros.places import launch_key; print(launch_key(), flush=True)'
+for _ in range(2):
+    subprocess.run([sys.executable, '-c', tell], check=True)
+"""
+
+
+@pytest.mark.parametrize(('program', 'keys'), [('bringup.launch.py', 1), ('shell.py', 2)])
+def test_what_a_launch_starts_again_belongs_to_it_and_what_a_shell_starts_does_not(
+    tmp_path: Path, program: str, keys: int
+) -> None:
+    script = tmp_path / program
+    script.write_text(PARENT)
+    told = [
+        subprocess.check_output([sys.executable, str(script)], text=True).split() for _ in range(2)
+    ]
+    assert [len(lines) for lines in told] == [2, 2]
+    assert [len(set(lines)) for lines in told] == [keys, keys]
+    assert not set(told[0]) & set(told[1]), 'another launch is another one'

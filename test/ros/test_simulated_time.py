@@ -93,6 +93,28 @@ def test_a_clock_that_jumps_back_ends_waiting_captures_and_keeps_what_was_decide
     assert [o.run_id for o in world.outcomes] == ['before', 'waiting', 'after']
 
 
+def test_the_same_episode_after_a_reset_that_an_idle_node_saw_gets_no_old_success(
+    ros: Any, tmp_path: Path, simulation: Simulation
+) -> None:
+    world = world_of(ros, tmp_path)
+    simulation.running = True
+    wait_for_clock(ros, world)
+    message = world.completion('episode')
+    set_stamp(message, simulation.now)
+    world.completions.publish(message)
+    assert world.outcome('episode').verdict.status == VerdictMessage.SUCCESS
+    then = simulation.now
+    for now in (then // 2, then + 10**9):  # back to the beginning, and on to the same moment
+        simulation.now = now
+        ros.wait(
+            lambda now=now: 0 <= world.evaluator.get_clock().now().nanoseconds - now < 10**9,
+            what='the new time',
+        )
+    world.completions.publish(message)
+    ros.wait(lambda: EvaluationEvent.REJECTED in world.stages('episode'), what='REJECTED')
+    assert len(world.outcomes) == 1
+
+
 def test_a_paused_simulation_only_waits_and_goes_on_when_it_does(
     ros: Any, tmp_path: Path, simulation: Simulation
 ) -> None:

@@ -49,6 +49,25 @@ def hangs(request: EvaluationRequest, *, pid_file: str) -> Answer:
         time.sleep(600)
 
 
+def leaves(request: EvaluationRequest, *, pid_file: str, escape: bool) -> Answer:
+    """End, and leave a process behind that keeps the connection open."""
+    pid = os.fork()
+    if pid == 0:
+        if escape:
+            os.setsid()
+        time.sleep(600)
+    Path(pid_file).write_text(str(pid), encoding='utf-8')
+    os._exit(4)
+
+
+def forks(request: EvaluationRequest) -> Verdict:
+    """Come back twice, once in a process of its own."""
+    global calls
+    calls += 1
+    os.fork()
+    return Verdict(Status.SUCCESS, (f'call {calls}',), score=0.95)
+
+
 def prints(request: EvaluationRequest) -> Answer:
     """Print, as judges do."""
     print('chatter of the judge')  # noqa: T201

@@ -32,7 +32,8 @@ def pixel_region(
     """Turn ``[x0, y0, x1, y1]`` in fractions of the picture into whole pixels.
 
     Each edge goes to the nearest edge between two pixels (halves up), so that neighbouring
-    regions neither overlap nor leave a gap. A region thinner than that has one pixel.
+    regions neither overlap nor leave a gap. A region thinner than that has one pixel, the one
+    that its middle lies in.
     """
     x0, y0, x1, y1 = region or WHOLE
     left, right = _edges(x0, x1, width)
@@ -41,9 +42,11 @@ def pixel_region(
 
 
 def _edges(low: float, high: float, size: int) -> tuple[int, int]:
-    first = min(math.floor(low * size + 0.5), size - 1)
-    last = min(math.floor(high * size + 0.5), size)
-    return first, max(last, first + 1)
+    first, last = math.floor(low * size + 0.5), math.floor(high * size + 0.5)
+    if first < last:
+        return first, last
+    middle = min(math.floor((low + high) / 2 * size), size - 1)
+    return middle, middle + 1
 
 
 def view_named(request: EvaluationRequest, name: str) -> View:
