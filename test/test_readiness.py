@@ -13,15 +13,8 @@ from harness_eval.config import Config, load_config
 from harness_eval.contract import EvaluatorError
 from harness_eval.doctor import Level, Remark
 from harness_eval.evaluators.probing import Probed
-from harness_eval.readiness import (
-    FIRST_RETRY,
-    JudgeWatch,
-    LONGEST_RETRY,
-    Readiness,
-    Retry,
-    StreamWatch,
-    unready,
-)
+from harness_eval.readiness import Readiness, unready
+from harness_eval.watches import FIRST_RETRY, JudgeWatch, LONGEST_RETRY, Retry, StreamWatch
 
 EVALUATORS = """
     one: {kind: endpoint, url: "http://127.0.0.1:9/a"}

@@ -6,11 +6,19 @@ from pathlib import Path
 import re
 
 from harness_eval.doctor import proposals, remarks
-from harness_eval.readiness import CAPTURE_ERRORS, ERRORS_IN_A_ROW, FIRST_RETRY, LONGEST_RETRY
+from harness_eval.readiness import CAPTURE_ERRORS
+from harness_eval.watches import ERRORS_IN_A_ROW, FIRST_RETRY, LONGEST_RETRY
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / 'docs' / 'doctor.md').read_text()
-SOURCES = ('doctor/remarks.py', 'doctor/judges.py', 'readiness.py', 'evaluators/probing.py')
+SOURCES = (
+    'doctor/remarks.py',
+    'doctor/judges.py',
+    'readiness.py',
+    'watches.py',
+    'evaluators/probing.py',
+    'evaluators/probes.py',
+)
 ELSEWHERE = {'judge_timeout', 'no_ros', 'no_process', 'evaluator_crashed', 'plugin_import'}
 """Kinds that a judgement ends with as well."""
 

@@ -14,7 +14,8 @@ import pytest
 from harness_eval.config.evaluators import AnyEvaluator
 from harness_eval.contract import EvaluatorError
 from harness_eval.evaluators import Judges
-from harness_eval.evaluators.probing import JUDGE_SERVICE, Probed, Prober, together
+from harness_eval.evaluators.probes import JUDGE_SERVICE
+from harness_eval.evaluators.probing import Probed, Prober, together
 from harness_eval.judging import Thresholds
 
 SECRET = 'sk-do-not-show-me-0123456789'
