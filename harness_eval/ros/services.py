@@ -98,12 +98,16 @@ class Services:
             graph, newest, found = self._reader.released(request.after_revision, limit)
             if request.graph_id and request.graph_id != graph:
                 found = []  # the caller follows another graph: it must start again from 0
+            updates = [update_to_message(update) for update in found]
         except LedgerError as error:
             log.error('%s', error)
+            return response  # of no graph, which the caller takes for "not now"
+        except Exception:  # the caller must not wait for ever
+            log.exception('a fault in answering get_updates; the node goes on')
             return response
         response.graph_id = graph
         response.last_revision = newest
-        response.updates = [update_to_message(update) for update in found]
+        response.updates = updates
         return response
 
     async def _interrupt_run(self, request: Any, response: Any) -> Any:

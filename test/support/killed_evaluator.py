@@ -33,10 +33,10 @@ def die() -> None:
 
 
 @contextmanager
-def transaction(ledger: Ledger) -> Iterator[Any]:
+def transaction(ledger: Ledger, **options: Any) -> Iterator[Any]:
     """Die at the chosen moment."""
     steps.clear()
-    with real_transaction(ledger) as connection:
+    with real_transaction(ledger, **options) as connection:
         yield connection
         chosen = armed and STEP in steps
         if chosen and WHEN == 'before':
