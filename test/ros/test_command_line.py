@@ -250,7 +250,8 @@ def test_ctrl_c_is_no_failure_of_the_run(ros_domain_id: int, tmp_path: Path) -> 
     try:
         _wait_for_rclpy(process.pid)
         process.send_signal(signal.SIGINT)
-        assert process.wait(20.0) == 130
+        # Of an interrupt that comes while modules are loaded Python dies itself: 130 in a shell.
+        assert process.wait(20.0) in (130, -signal.SIGINT)
     finally:
         if process.poll() is None:
             process.kill()
