@@ -215,8 +215,6 @@ DOCUMENTS = [
     path for folder in ('.', 'docs', 'examples') for path in sorted((ROOT / folder).glob('*.md'))
 ]
 
-"""Pages that are linked to already."""
-
 
 @pytest.mark.parametrize('document', DOCUMENTS, ids=lambda path: path.name)
 def test_whatever_a_document_links_to_is_there(document: Path) -> None:
@@ -225,7 +223,7 @@ def test_whatever_a_document_links_to_is_there(document: Path) -> None:
     for link in links:
         name, _, anchor = link.partition('#')
         if ':' in name:
-            continue  # another host's, or being written
+            continue  # another host's
         target = document.parent / name if name else document
         text = target.read_text(encoding='utf-8') if anchor and target.exists() else ''
         if not target.exists() or (anchor and anchor not in anchors(text)):
