@@ -25,11 +25,14 @@ TINY = Effort(
     memory_settled=5,
     choice_frames=40,
     choice_views=(2, 3),
+    cached_answers=5,
 )
 
 
 @pytest.mark.parametrize('name', BENCHMARKS)
-def test_a_benchmark_gives_finite_figures(name: str) -> None:
+def test_a_benchmark_gives_finite_figures(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Other tests keep the machine busy, so that the side to compare with may lose pictures.
+    monkeypatch.setattr('benchmarks.idle.LEAST_SHARE', 0.0)
     rows = BENCHMARKS[name](TINY)
     assert rows
     for found in rows:
