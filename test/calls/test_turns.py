@@ -150,7 +150,8 @@ def test_quarantine_refuses_the_calls_that_wait_too() -> None:
 
 def test_a_call_that_came_too_often_is_made_again_before_all_that_wait() -> None:
     queue = turns(1)
-    first, _second = enter(queue, 0.0), enter(queue, 0.0)
+    first = enter(queue, 0.0)
+    enter(queue, 0.0)
     begun(queue, 0.0)
     assert not queue.answered(first, LIMITED, 1.0).settled
     assert begun(queue, 1.0) == []

@@ -122,11 +122,11 @@ def test_the_costs_of_the_chain_are_added_up_also_of_one_that_was_unsure() -> No
 def test_a_member_that_hangs_ends_the_cascade_in_time_with_what_was_said_before(
     release: threading.Event,
 ) -> None:
-    found = cascade(Members(checks=None, vlm=waits_for(release)), timeout=0.2)
+    found = cascade(Members(checks=None, vlm=waits_for(release)), timeout=4.0)
     assert isinstance(found, EvaluatorError)
     assert found.kind == 'judge_timeout'
     assert found.retryable
-    assert found.message.startswith('vlm had not answered when the 0.19 s')
+    assert found.message.startswith('vlm had not answered when the 3.8 s')
     assert 'checks: abstained' in found.message
 
 

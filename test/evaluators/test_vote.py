@@ -19,7 +19,7 @@ from harness_eval.contract import Abstention, EvaluationError, EvaluatorError, S
 from harness_eval.evaluators.vote import counted, decided, VoteEvaluator
 from harness_eval.judging import Thresholds
 
-SHORT = 0.2
+SHORT = 4.0
 """Seconds of a deadline that the test wants to pass."""
 
 
@@ -152,7 +152,7 @@ def test_members_that_hang_end_in_an_error_before_the_time_of_the_vote_is_over(
     found = vote(members, 2, timeout=SHORT)
     assert isinstance(found, EvaluatorError)
     assert found.kind == 'too_few_votes'
-    assert 'b: error, judge_timeout: no answer within 0.19 s' in found.message
+    assert 'b: error, judge_timeout: no answer within 3.8 s' in found.message
 
 
 def test_all_members_are_asked_at_the_same_time() -> None:
