@@ -28,8 +28,7 @@ def measure(effort: Effort) -> list[Row]:
     with open_lab() as lab, agent_on(lab.domain) as agent:
         lab.cameras(1, 640, 480)
         lab.evaluator(config.replace(INSTANT, SLOW))
-        link = agent.link('evaluator')
-        link.wait_until_connected(Verdict, RunOutcome)
+        link = agent.link('evaluator', Verdict, RunOutcome)
         _all(link, ['warm-up'])
         check_success(link.hear(RunOutcome, 'warm-up'))
         took = [
