@@ -17,27 +17,7 @@ SHOWN_OF_A_REFUSAL = 200
 """Characters of a refusal's text that are repeated in the error."""
 
 
-class EndpointRefusal(EvaluatorError):
-    """A service gave no answer but a status.
-
-    Args:
-        retry_after: Seconds that it asked to be left alone, if it did.
-    """
-
-    def __init__(
-        self,
-        kind: str,
-        message: str,
-        *,
-        evaluator: str = '',
-        retryable: bool = False,
-        retry_after: float | None = None,
-    ) -> None:
-        super().__init__(kind, message, evaluator=evaluator, retryable=retryable)
-        self.retry_after = retry_after
-
-
-async def refusal(response: Any, token: str, token_env: str, ref: str) -> EndpointRefusal:
+async def refusal(response: Any, token: str, token_env: str, ref: str) -> EvaluatorError:
     """Say what a status means.
 
     Args:
@@ -49,7 +29,7 @@ async def refusal(response: Any, token: str, token_env: str, ref: str) -> Endpoi
     status = int(response.status_code)
     kind, again, remedy = _meaning(status, token_env)
     said = '' if 300 <= status < 400 else await _said(response, token)
-    return EndpointRefusal(
+    return EvaluatorError(
         kind,
         f'HTTP {status}{remedy}{said}',
         evaluator=ref,

@@ -40,7 +40,6 @@ from harness_eval.contract import (
 from harness_eval.evaluators import build_evaluator
 from harness_eval.evaluators.endpoint import read_answer
 from harness_eval.evaluators.endpoint_forms import Question, RewardAnswer, VerdictAnswer
-from harness_eval.evaluators.http_refusals import EndpointRefusal
 from harness_eval.evaluators.running import judge_here, Stop
 from harness_eval.judging import interpret, Thresholds
 
@@ -456,8 +455,8 @@ def test_a_wait_that_cannot_be_read_is_none(headers: tuple[str, ...]) -> None:
         assert refused(world).retry_after is None
 
 
-def refused(world: HttpWorld) -> EndpointRefusal:
-    with pytest.raises(EndpointRefusal) as caught:
+def refused(world: HttpWorld) -> EvaluatorError:
+    with pytest.raises(EvaluatorError) as caught:
         ask(world)
     return caught.value
 
