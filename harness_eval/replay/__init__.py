@@ -1,0 +1,1 @@
+"""Judging again what was recorded: bags and cases, numbers, comparisons and reports."""
