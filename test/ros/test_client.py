@@ -143,10 +143,12 @@ def test_a_long_wait_names_the_node_that_is_waited_for(
 def test_a_client_that_nobody_closes_does_not_crash_the_end_of_the_interpreter(
     world: EvaluationWorld,
 ) -> None:
-    ends = [
+    ends = [  # on a busy machine one may say that it waits for the node
         subprocess.run(
             [sys.executable, '-c', NOT_CLOSED], capture_output=True, text=True, timeout=60.0
         )
         for _ in range(4)
     ]
-    assert [(end.returncode, end.stderr) for end in ends] == [(0, '')] * 4
+    assert [end.returncode for end in ends] == [0] * 4
+    told = [line for end in ends for line in end.stderr.splitlines()]
+    assert [line for line in told if 'waiting for the evaluator node' not in line] == []

@@ -36,6 +36,12 @@ SUPPORT = Path(__file__).parents[1] / 'support'
 Start = Callable[..., Any]
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give discovery the time that it takes on a busy machine."""
+    monkeypatch.setattr(judge_service, 'PATIENCE', 30.0)
+
+
 @pytest.fixture
 def node(ros: Any) -> Node:
     made: Node = ros.node('asker', spin=True)
@@ -49,19 +55,19 @@ def services(node: Node) -> Any:
     made.close()
 
 
-def judge_of(services: Any, timeout: float = 10.0) -> tuple[Any, ServiceSettings]:
+def judge_of(services: Any, timeout: float = 40.0) -> tuple[Any, ServiceSettings]:
     settings = ServiceSettings(kind='service', service='judge', timeout=timeout)
     context = EvaluatorContext(ros_service=services)
     return build_evaluator('remote', settings, context), settings
 
 
-def ask(services: Any, request: EvaluationRequest | None = None, timeout: float = 10.0) -> Verdict:
+def ask(services: Any, request: EvaluationRequest | None = None, timeout: float = 40.0) -> Verdict:
     judge, _ = judge_of(services, timeout)
     asked = request or make_request()
     return judge_here(judge, asked, Thresholds(), clamp=False, stop=Stop())
 
 
-def fault(services: Any, timeout: float = 10.0) -> EvaluatorError:
+def fault(services: Any, timeout: float = 40.0) -> EvaluatorError:
     with pytest.raises(EvaluatorError) as caught:
         ask(services, timeout=timeout)
     assert caught.value.evaluator == 'service:judge'
@@ -228,10 +234,7 @@ def test_a_service_that_nobody_offers_is_an_error(
     assert '/judge' in error.message
 
 
-def test_a_service_that_comes_up_while_it_is_waited_for_is_asked(
-    ros: Any, services: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(judge_service, 'PATIENCE', 20.0)
+def test_a_service_that_comes_up_while_it_is_waited_for_is_asked(ros: Any, services: Any) -> None:
     judge, settings = judge_of(services)
     calls = JudgeCalls(judge, settings, Thresholds())
     answers: Queue[Any] = Queue()
