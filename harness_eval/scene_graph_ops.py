@@ -14,6 +14,8 @@ import json
 from typing import Any
 import unicodedata
 
+from harness_eval.strict_json import read_json
+
 MAX_NAME_LENGTH = 256
 """Most characters of a node's name, a predicate or an attribute's key."""
 
@@ -155,9 +157,9 @@ def ops_from_json(text: str) -> tuple[Op, ...]:
         ValueError: The text is not JSON of this form; it says where and why.
     """
     try:
-        plain = json.loads(text, object_pairs_hook=_object_without_duplicates)
-    except RecursionError:
-        raise ValueError('operations must be a flat JSON array, found deep nesting') from None
+        plain = read_json(text.encode('utf-8'))
+    except ValueError as error:
+        raise ValueError(f'operations must be a JSON array: {error}') from None
     if not isinstance(plain, list):
         raise ValueError(f'operations must be a JSON array, found {type(plain).__name__}')
     return tuple(_op_from_plain(index, item) for index, item in enumerate(plain))
@@ -194,13 +196,6 @@ def _op_from_plain(index: int, plain: Any) -> Op:
         )
     except ValueError as error:
         raise ValueError(f'{where}: {error}') from None
-
-
-def _object_without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    plain = dict(pairs)
-    if len(plain) != len(pairs):
-        raise ValueError('a JSON object names a key twice')
-    return plain
 
 
 def checked_ops(ops: Iterable[Op]) -> tuple[Op, ...]:

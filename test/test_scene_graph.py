@@ -246,9 +246,9 @@ def test_equal_operations_give_equal_json() -> None:
         ('[{"subject":"a"}]', 'operation 0: None is not a valid OpKind'),
         ('[{"kind":"add_node","subject":3}]', 'operation 0: add_node: subject must be text'),
         ('[{"kind":"add_node","subject":"a","speed":1}]', "operation 0: unknown key 'speed'"),
-        ('[{"kind":"add_node","subject":"a","subject":"b"}]', 'names a key twice'),
+        ('[{"kind":"add_node","subject":"a","subject":"b"}]', 'stands twice in one object'),
         ('[{"kind":"add_node","subject":"a","attributes":[]}]', 'attributes must be an object'),
-        ('[' * 100_000, 'deep nesting'),
+        ('[' * 100_000, 'nested too deep'),
         ('[', 'Expecting value'),
     ],
 )

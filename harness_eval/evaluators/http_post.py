@@ -19,8 +19,8 @@ from harness_eval import __version__
 from harness_eval.contract import EvaluatorError
 from harness_eval.evaluators.faults import describe
 from harness_eval.evaluators.http_refusals import refusal, repeats
-from harness_eval.evaluators.strict_json import read_json
 from harness_eval.lines import clean_line
+from harness_eval.strict_json import read_json
 
 MAX_ANSWER_BYTES = 1024 * 1024
 """Bytes of an answer; a verdict with all its evidence has a hundredth of it."""

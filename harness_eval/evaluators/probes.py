@@ -17,8 +17,8 @@ from harness_eval.contract import EvaluatorError
 from harness_eval.evaluators.faults import describe
 from harness_eval.evaluators.http_post import PostTarget, reach, reference_of
 from harness_eval.evaluators.isolation import search_path
-from harness_eval.evaluators.strict_json import read_json
 from harness_eval.lines import clean_line
+from harness_eval.strict_json import read_json
 
 NAMES_SHOWN = 5
 """Models of a server that an error names."""

@@ -14,8 +14,8 @@ import unicodedata
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from harness_eval.evaluators.model.errors import ModelError
-from harness_eval.evaluators.strict_json import read_json
 from harness_eval.lines import clean_line
+from harness_eval.strict_json import read_json
 
 MAX_ANSWER = 256 * 1024
 """Characters of an answer; a long one has a hundredth of it."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from harness_eval.evaluators.model.errors import ModelError
-from harness_eval.evaluators.strict_json import read_json
 from harness_eval.lines import clean_line
+from harness_eval.strict_json import read_json
 
 _SHOWN = 200
 _REASONING = ('reasoning', 'reasoning_content', 'thinking')
