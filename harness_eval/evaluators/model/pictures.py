@@ -14,6 +14,7 @@ import numpy as np
 
 from harness_eval.contract import EvaluatorError, Image
 from harness_eval.evaluators.checks.pictures import pixel_region
+from harness_eval.evaluators.picture_bytes import check_shape, file_of, unsendable
 
 QUALITIES = (92, 85, 75, 65)
 """JPEG qualities that are tried before the picture is made smaller."""
@@ -113,12 +114,7 @@ def _prepared(original: Original, side: int) -> Original:
 
 def _cut(original: Original) -> Image:
     picture = original.picture
-    good = picture.ndim == 2 or (picture.ndim == 3 and picture.shape[2] == 3)
-    if not good or picture.size == 0:
-        raise EvaluatorError(
-            'unsendable_picture',
-            f'{original.name} has the shape {picture.shape}; expected HxW or HxWx3 with pixels',
-        )
+    check_shape(picture, original.name)
     if original.region is None:
         return picture
     height, width = picture.shape[:2]
@@ -130,11 +126,11 @@ def _eight_bits(picture: Image, name: str) -> tuple[Image, str]:
     if picture.dtype == np.uint8:
         return picture, ''
     if picture.ndim != 2 or picture.dtype.kind not in 'uf':
-        raise EvaluatorError('unsendable_picture', f'{name} has pixels of {picture.dtype}')
+        raise unsendable(name, f'it has pixels of {picture.dtype}')
     values = picture.astype(np.float64)
     read = np.isfinite(values) & (values != 0.0)
     if not read.any():
-        raise EvaluatorError('unsendable_picture', f'{name} holds no reading at all')
+        raise unsendable(name, 'it holds no reading at all')
     low, high = float(values[read].min()), float(values[read].max())
     scale = (high - low) or 1.0
     shown = np.where(read, DARKEST + (255.0 - DARKEST) * (values - low) / scale, 0.0)
@@ -185,9 +181,5 @@ def _jpeg_quality() -> int:
 
 
 def _url(picture: Image, name: str, kind: str, options: list[int]) -> str:
-    import cv2
-
-    written, data = cv2.imencode(f'.{kind}', picture, options)
-    if not written:
-        raise EvaluatorError('unsendable_picture', f'OpenCV cannot write {name} as {kind}')
-    return f'data:image/{kind};base64,{base64.b64encode(data.tobytes()).decode("ascii")}'
+    data = base64.b64encode(file_of(picture, name, kind, options))
+    return f'data:image/{kind};base64,{data.decode("ascii")}'
