@@ -10,7 +10,7 @@ from harness_eval.config.base import Integer, Name, Names, Settings, Text
 from harness_eval.config.checks import Check, Fraction
 from harness_eval.config.effects import EffectSettings
 from harness_eval.config.evaluators import AnyEvaluator
-from harness_eval.config.tool_judging import OracleSettings, Report, Rubric
+from harness_eval.config.tool_judging import Metric, OracleSettings, Report, Rubric
 
 RESERVED_FAILURE_KINDS = ('post_condition', 'segment_budget', 'stalled')
 """Failure kinds that the package gives itself."""
@@ -33,6 +33,8 @@ class ToolSettings(Settings):
             ``{criteria: […]}``.
         report: What its judge reports beside the verdict: a list of outputs, or
             ``{from: module:callable, outputs: […]}``.
+        metric: The output of its report that ``harness-eval compare`` goes by where no truth is
+            known: a name, or ``{name: …, goal: …, scale: …}``. No verdict depends on it.
         oracle: Ground truth of a simulator, a benchmark or a database about it.
         on_success: Operations on the scene graph that its success brings, in order.
     """
@@ -46,6 +48,7 @@ class ToolSettings(Settings):
     checks: tuple[Check, ...] = ()
     rubric: Rubric | None = None
     report: Report | None = None
+    metric: Metric | None = None
     oracle: OracleSettings | None = None
     on_success: tuple[EffectSettings, ...] = ()
 

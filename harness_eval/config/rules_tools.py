@@ -11,6 +11,7 @@ from harness_eval.config.models import ToolSettings
 from harness_eval.config.placeholders import placeholders
 from harness_eval.config.places import KeyPath
 from harness_eval.config.rules_judges import judge_rules, listed_at, oracle_rules
+from harness_eval.config.rules_metric import metric_rules
 from harness_eval.config.shape import Finding
 
 
@@ -35,6 +36,8 @@ def tool_rules(name: str, draft: Draft) -> Iterator[Finding]:
             (*base, 'checks'),
             'expected at least one check that is not optional, found none; nothing could fail',
         )
+    if settings.metric is not None:
+        yield from metric_rules((*base, 'metric'), settings.metric, settings.report)
     if settings.oracle is not None:
         yield from oracle_rules((*base, 'oracle'), settings.oracle)
     for index, effect in enumerate(settings.on_success):

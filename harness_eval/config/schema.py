@@ -93,7 +93,7 @@ def _models(base: type[BaseModel]) -> Iterator[type[BaseModel]]:
 
 def _allow_shorthands(definitions: dict[str, Any]) -> None:
     """Add what a tool may write in place of a mapping with one key."""
-    for key, long in (('rubric', 'text'), ('report', 'outputs')):
+    for key, long in (('rubric', 'text'), ('report', 'outputs'), ('metric', 'name')):
         described = definitions['ToolSettings']['properties'][key]
         settings = definitions[described['anyOf'][0]['$ref'].rpartition('/')[2]]
         short = settings['properties'][long]

@@ -173,3 +173,26 @@ def _report(value: Any) -> Any:
 
 Report = Annotated[ReportSettings, BeforeValidator(_report)]
 """A report; a list alone is its ``outputs``."""
+
+
+class MetricSettings(Settings):
+    """The output of the report that tells how well the tool did, for ``harness-eval compare``.
+
+    Attributes:
+        name: Key of an output of the tool's ``report``: a number, an integer or a boolean.
+        goal: ``maximize``: more is better, or true is; ``minimize``: less is, or false is.
+        scale: The difference that counts as much as a wrong verdict put right, in the unit of the
+            output, above 0; default: the width of its ``between``. A boolean has none.
+    """
+
+    name: Text
+    goal: Literal['maximize', 'minimize'] = 'maximize'
+    scale: Annotated[Number, Field(gt=0.0)] | None = None
+
+
+def _metric(value: Any) -> Any:
+    return {'name': value} if isinstance(value, str) else value
+
+
+Metric = Annotated[MetricSettings, BeforeValidator(_metric)]
+"""A metric; a text alone is its ``name``."""

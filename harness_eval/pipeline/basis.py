@@ -83,7 +83,8 @@ class Bases:
         evaluation, capture = self._config.evaluation, self._config.capture
         seen = {*self._config.views_of(tool), *self._config.states_of(tool)}
         rules = {
-            'tool': _plain(self._config.tool(tool)),
+            # By which metric configurations are compared changes no verdict.
+            'tool': self._config.tool(tool).model_dump(mode='json', exclude={'metric'}),
             'evaluator': evaluator,
             'evaluators': {
                 name: _plain(evaluation.evaluators[name]) for name in self._asked(tool)
