@@ -29,6 +29,7 @@ import pytest
 from harness_eval.capture import Captured, Frame
 from harness_eval.config.checks import Check, StateCheck
 from harness_eval.config.models import CaptureSettings, Config, StateSettings, ViewSettings
+from harness_eval.config.placeholders import fill_placeholders
 from harness_eval.contract import (
     CaptureError,
     Criterion,
@@ -286,6 +287,25 @@ def test_the_same_question_has_the_same_digest() -> None:
     # How a reference lies in memory is not part of the question.
     assert digest(references={'goal': np.asfortranarray(REFERENCE)}) == digest()
     assert len(digest()) == 64
+
+
+def test_the_digest_of_a_question_is_the_same_from_version_to_version() -> None:
+    # Digests are on record and in caches: whoever changes one has to change the version in it.
+    unseen = 'the red\u200b\u202e cube\x1b\n\u2028 \u00e9'
+    filled = fill_placeholders('The {target} is held.', {'target': unseen})
+    assert filled == 'The the red cube \u00e9 is held.'
+    assert digest() == '22e25a79fb95a62dc02fc4939997205eab79b71a10db0b0428d2d6796fa53af2'
+    assert digest(text=filled) == (
+        'fc5092304d55d9d349fc4e69670dfc44146641639c0eec60d483a4d1cabeb58d'
+    )
+    everything = {
+        'rubric': Rubric(criteria=(Criterion('held', 'Is it held?', must=True),), version='2'),
+        'report': (ReportOutput('fill', 'How full.', 'number'),),
+        'regions': {'vlm': {'front': (0.0, 0.0, 0.5, 1.0)}},
+    }
+    assert digest(**everything) == (
+        'b4ce98463a691106e4d95e65b14f75c88ce3464635c78c89e86673c4d642c96c'
+    )
 
 
 CHANGES: dict[str, dict[str, Any]] = {
