@@ -13,7 +13,8 @@ from typing import Any
 from harness_eval.config.models import CompletionSource
 from harness_eval.contract import DecodeError
 from harness_eval.decode import Decoder, FieldPath
-from harness_eval.runs import Completion, printable
+from harness_eval.lines import printable
+from harness_eval.runs import Completion
 
 TOOL_COMPLETION = 'harness_eval_msgs/msg/ToolCompletion'
 GOAL_STATUS = 'action_msgs/msg/GoalStatusArray'

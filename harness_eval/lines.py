@@ -1,4 +1,27 @@
-"""Lines of evidence: foreign text made safe to show, and measured values beside their bounds."""
+"""Foreign text made safe to show, on one line, and measured values beside their bounds.
+
+What the cleaners do with characters that nobody sees, with white space and with length:
+
+=================== ============================ =====================================
+function            for                          what becomes of the text
+=================== ============================ =====================================
+:func:`clean_line`  what somebody wrote: reasons Control characters, lone surrogates and
+                    and evidence                 bidirectional ones go; white space of any
+                                                 kind becomes one space; cut at the limit
+                                                 with :data:`CUT`. Joiners stay, since
+                                                 words of some scripts need them.
+:func:`printable`   what something is called:    Each character of :data:`INVISIBLE` is
+                    names, ids, topics           shown as U+FFFD, so that two names that
+                                                 differ do not look alike; spaces stay;
+                                                 cut at the limit with "…".
+:func:`visible`     what is put into a question: Each character of :data:`INVISIBLE` goes,
+                    arguments of tools           nothing else changes, nothing is cut.
+                                                 Digests depend on it.
+=================== ============================ =====================================
+
+None of them takes paths or secrets out; :func:`redact` does that, and :func:`describe` for
+exceptions.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +40,11 @@ MAX_LINE = 500
 
 CUT = ' … (cut)'
 """Mark at the end of a text that was too long."""
+
+INVISIBLE = frozenset({'Cc', 'Cf', 'Cs', 'Zl', 'Zp'})
+"""Unicode categories that nobody sees or that move text about: control characters (C0 and C1),
+format characters (bidirectional ones, zero-width ones, tags), lone surrogates, line and paragraph
+separators."""
 
 _FOLDERS = frozenset(
     ('home', 'root', 'tmp', 'usr', 'var', 'etc', 'opt', 'mnt', 'media', 'srv', 'Users')
@@ -61,6 +89,22 @@ def clean_line(text: str, limit: int = MAX_LINE) -> str:
     if cut or len(line) > limit:
         line = line[: limit - len(CUT)].rstrip() + CUT
     return line
+
+
+def printable(text: str, limit: int) -> str:
+    """Show a name on one line, at most ``limit`` characters, whatever is in it."""
+    shown = ''.join(
+        '\N{REPLACEMENT CHARACTER}' if unicodedata.category(character) in INVISIBLE else character
+        for character in text[: limit + 1]
+    )
+    return shown if len(shown) <= limit else shown[: limit - 1] + '\N{HORIZONTAL ELLIPSIS}'
+
+
+def visible(text: str) -> str:
+    """Take the characters that nobody sees out of a text, line breaks among them."""
+    return ''.join(
+        character for character in text if unicodedata.category(character) not in INVISIBLE
+    )
 
 
 def clean_evidence(lines: tuple[str, ...]) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ from harness_eval.contract import (
     View,
 )
 from harness_eval.decode import Decoder, FieldPath, ImageFacts
+from harness_eval.lines import printable
 
 if TYPE_CHECKING:
     from harness_eval.capture import Captured, Frame
@@ -89,15 +90,16 @@ def build_observation(
 def _check_known(stream: str, settings: CaptureSettings) -> None:
     view = stream[: -len(CAMERA_INFO_SUFFIX)] if stream.endswith(CAMERA_INFO_SUFFIX) else stream
     if view not in settings.views and stream not in settings.states:
+        known = ', '.join([*settings.views, *settings.states]) or 'none'
         raise CaptureError(
             'unknown_stream',
-            f'a frame of {one_line(stream)} was captured, but the configuration has no such view '
-            f'or state; it has {", ".join([*settings.views, *settings.states]) or "none"}',
+            f'a frame of {printable(stream, _LINE_LENGTH)} was captured, but the configuration '
+            f'has no such view or state; it has {known}',
         )
 
 
 def _view(frame: Frame, topic: str, t_end: int, decoder: Decoder, info: Frame | None) -> View:
-    what = f'view {frame.stream} ({one_line(topic)})'
+    what = f'view {frame.stream} ({printable(topic, _LINE_LENGTH)})'
     age = _age(frame, t_end, what)
     with _naming(what):
         facts = decoder.image_facts(frame.type, frame.data)
@@ -116,9 +118,10 @@ def _view(frame: Frame, topic: str, t_end: int, decoder: Decoder, info: Frame | 
         stamp=frame.stamp,
         age=age,
         stamp_source=frame.stamp_source,
-        summary=one_line(
+        summary=printable(
             f'{frame.stream}: {facts.width}x{facts.height} {facts.encoding} from {topic}'
-            f'{of_frame}, {_when(frame, age)}'
+            f'{of_frame}, {_when(frame, age)}',
+            _LINE_LENGTH,
         ),
         decode=decode,
         camera_info=camera_info,
@@ -145,7 +148,7 @@ def _camera_info(
 def _state(
     frame: Frame, topic: str, t_end: int, decoder: Decoder, settings: StateSettings
 ) -> State:
-    what = f'state {frame.stream} ({one_line(topic)})'
+    what = f'state {frame.stream} ({printable(topic, _LINE_LENGTH)})'
     age = _age(frame, t_end, what)
     try:
         path = FieldPath.parse(settings.field)
@@ -163,8 +166,9 @@ def _state(
         age=age,
         stamp_source=frame.stamp_source,
         value=value,
-        summary=one_line(
-            f'{frame.stream}: {_shown(value)}, {reduced}{path} from {topic}, {_when(frame, age)}'
+        summary=printable(
+            f'{frame.stream}: {_shown(value)}, {reduced}{path} from {topic}, {_when(frame, age)}',
+            _LINE_LENGTH,
         ),
     )
 
@@ -199,12 +203,6 @@ def _naming(what: str) -> Iterator[None]:
         yield
     except DecodeError as error:
         raise DecodeError(error.kind, f'{what}: {error.message}') from error
-
-
-def one_line(text: str, length: int = _LINE_LENGTH) -> str:
-    """Write a text that came from outside in one line, without control characters."""
-    clean = ''.join(char if char.isprintable() else ' ' for char in text)
-    return clean if len(clean) <= length else clean[: length - 1] + '…'
 
 
 def input_digest(request: EvaluationRequest, frames: Mapping[str, Frame]) -> str:

@@ -25,8 +25,9 @@ from harness_eval.contract import (
     Rubric,
 )
 from harness_eval.decode import Decoder
+from harness_eval.lines import printable
 from harness_eval.observation import build_observation, input_digest
-from harness_eval.runs import Completion, printable
+from harness_eval.runs import Completion
 from harness_eval.scene_graph import effect_ops, Op
 from harness_eval.usable import check_usable
 

@@ -14,6 +14,7 @@ import json
 from typing import Any
 import unicodedata
 
+from harness_eval.lines import INVISIBLE
 from harness_eval.strict_json import read_json
 
 MAX_NAME_LENGTH = 256
@@ -247,5 +248,5 @@ def _check_text(
             raise ValueError(f'{what} holds the control character U+{ord(character):04X}')
 
 
-# Control characters, lone surrogates (no message can carry them), and the two line separators.
-_UNPRINTABLE = frozenset({'Cc', 'Cs', 'Zl', 'Zp'})
+# Names of things may hold joiners, which words of some scripts need.
+_UNPRINTABLE = INVISIBLE - {'Cf'}

@@ -6,7 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
-from harness_eval.lines import describe, redact, redact_plain
+from harness_eval.lines import (
+    clean_line,
+    describe,
+    printable,
+    redact,
+    redact_plain,
+    visible,
+)
 
 
 @pytest.mark.parametrize(
@@ -70,3 +77,29 @@ def test_an_exception_whose_class_breaks_when_it_is_read_can_be_described() -> N
             raise SystemExit
 
     assert describe(Odd()).endswith('(its text cannot be read)')
+
+
+# Characters that nobody sees: an escape, a line break, a line separator, a bidirectional
+# override and a joiner.
+ODD = 'a\x1b b\nc\u2028d \u202e e\u200df'
+
+
+def test_of_what_somebody_wrote_one_line_of_words_stays_with_its_joiners() -> None:
+    assert clean_line(ODD) == 'a b c d e\u200df'
+
+
+def test_of_a_name_every_character_is_shown_that_nobody_would_see() -> None:
+    assert printable(ODD, 40) == 'a\ufffd b\ufffdc\ufffdd \ufffd e\ufffdf'
+
+
+def test_what_goes_into_a_question_loses_what_nobody_sees_and_nothing_else() -> None:
+    assert visible(ODD) == 'a bcd  ef'
+    assert visible('x' * 5000 + '  ') == 'x' * 5000 + '  '
+
+
+@given(st.text(max_size=80), st.integers(2, 40))
+def test_a_shown_name_is_one_short_line(text: str, limit: int) -> None:
+    shown = printable(text, limit)
+    assert len(shown) <= limit
+    assert len(shown.splitlines()) <= 1
+    shown.encode()

@@ -26,7 +26,6 @@ from harness_eval.runs import (
     outcome_of,
     OutcomeKind,
     PENDING,
-    printable,
     REPEAT_SECONDS,
     REPEAT_WINDOW,
     Ruling,
@@ -305,6 +304,19 @@ def test_an_answer_becomes_an_outcome(answer: Any, kind: OutcomeKind, state: Seg
     assert (outcome.verdict is None) == (kind is not OutcomeKind.VERDICT)
 
 
+def test_the_score_that_left_a_judge_unsure_is_kept_with_the_outcome() -> None:
+    segment = Segment(completion(), 1, NOW)
+    unsure = outcome_of(
+        Abstention('unsure', 'why', score=0.7), segment, decided_at=NOW, max_segments=3
+    )
+    assert unsure.score == 0.7
+    assert Outcome.from_json(unsure.to_json()) == unsure
+    older = json.loads(unsure.to_json())
+    del older['score']
+    assert Outcome.from_json(json.dumps(older)).score is None
+    assert outcome_of(SUCCESS, segment, decided_at=NOW, max_segments=3).score is None
+
+
 def test_an_outcome_has_a_verdict_exactly_when_it_is_one() -> None:
     with pytest.raises(ValueError, match='exactly'):
         Outcome('run', 'pick', 0, 1, OutcomeKind.VERDICT, NOW)
@@ -402,11 +414,3 @@ def test_a_name_without_a_problem_is_short_and_visible(name: str) -> None:
         assert len(name) <= MAX_ID_LENGTH
         name.encode()
         assert '\n' not in name
-
-
-@given(st.text(max_size=80), st.integers(2, 40))
-def test_printable_text_is_one_short_line(text: str, limit: int) -> None:
-    shown = printable(text, limit)
-    assert len(shown) <= limit
-    assert len(shown.splitlines()) <= 1
-    shown.encode()

@@ -20,7 +20,7 @@ from rich.text import Text
 import typer
 
 from harness_eval.cli.exit_codes import USAGE
-from harness_eval.runs import printable
+from harness_eval.lines import printable
 
 MAX_TEXT = 2000
 """Most characters of one foreign text; evidence lines and messages are shorter."""

@@ -9,20 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 import re
-import unicodedata
 
 from harness_eval.contract import EvaluationError
+from harness_eval.lines import visible
 
 MAX_ARGUMENT_LENGTH = 200
 """Characters that one argument may have. A longer one is an error: a cut one could mean more."""
 
 _TOKEN = re.compile(r'\{\{|\}\}|\{(?P<name>[^{}]*)\}|(?P<stray>[{}])')
 _NAME = re.compile(r'[A-Za-z][A-Za-z0-9_]*\Z')
-
-# Unicode general categories that cannot be seen or that move text about: control characters (C0
-# and C1), format characters (bidirectional controls, zero-width characters, tags), lone
-# surrogates, line and paragraph separators.
-_REMOVED_CATEGORIES = frozenset({'Cc', 'Cf', 'Cs', 'Zl', 'Zp'})
 
 
 def placeholders(template: str) -> tuple[str, ...]:
@@ -66,11 +61,7 @@ def clean_argument(name: str, value: str) -> str:
             f'expected at most {MAX_ARGUMENT_LENGTH} characters in the argument {name!r}, '
             f'found {len(value)}; it is not cut, since a part could mean something else',
         )
-    kept = ''.join(
-        character
-        for character in value
-        if unicodedata.category(character) not in _REMOVED_CATEGORIES
-    )
+    kept = visible(value)
     if not kept.strip():
         raise EvaluationError(
             'missing_argument',

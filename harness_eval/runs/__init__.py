@@ -6,6 +6,7 @@ segment goes ``RECEIVED``, ``CAPTURED``, ``STARTED`` and then to ``SUCCESS``, ``
 here take what is on record and return what is to be done; nothing is changed in place.
 """
 
+from harness_eval.lines import printable
 from harness_eval.runs.admission import (
     Admission,
     admit,
@@ -23,8 +24,6 @@ from harness_eval.runs.admission import (
 from harness_eval.runs.names import (
     id_problem,
     MAX_ID_LENGTH,
-    printable,
-    UNPRINTABLE,
 )
 from harness_eval.runs.outcomes import (
     INTERNAL_ERROR,
@@ -59,7 +58,6 @@ __all__ = [
     'PENDING',
     'REPEAT_SECONDS',
     'REPEAT_WINDOW',
-    'UNPRINTABLE',
     'Admission',
     'Arrival',
     'Completion',

@@ -7,7 +7,8 @@ from enum import Enum
 
 from harness_eval.config.errors import did_you_mean
 from harness_eval.config.models import EvaluationSettings
-from harness_eval.runs.names import id_problem, MAX_ID_LENGTH, printable
+from harness_eval.lines import printable
+from harness_eval.runs.names import id_problem, MAX_ID_LENGTH
 from harness_eval.runs.records import CLOSED, Completion, PENDING, Run, Segment
 
 MAX_ARGUMENTS = 256

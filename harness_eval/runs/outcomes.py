@@ -5,8 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from harness_eval.contract import Abstention, EvaluationError, Status, Verdict
-from harness_eval.lines import describe
-from harness_eval.runs.names import printable
+from harness_eval.lines import describe, printable
 from harness_eval.runs.records import Completion, Outcome, OutcomeKind, Segment
 
 MAX_REASON = 500
@@ -71,6 +70,7 @@ def outcome_of(
         message=answer.message,
         evaluator=answer.evaluator or evaluator,
         retryable=answer.retryable,
+        score=answer.score if isinstance(answer, Abstention) else None,
     )
 
 
