@@ -110,7 +110,28 @@ class LedgerError(EvaluationError):
 
 
 class Abstention(EvaluationError):
-    """Nobody can tell from this observation; for example a view that is not usable."""
+    """Nobody can tell from this observation; for example a view that is not usable.
+
+    Args:
+        kind: Machine-readable name in ``snake_case``, for example ``unsure``.
+        message: What was seen, and why it does not suffice.
+        evaluator: Reference of the evaluator concerned, without credentials; empty if none.
+        retryable: Whether judging the same evidence again may give an answer.
+        score: The score in [0, 1] that was not sure enough, if there is one; it is kept so that
+            thresholds can be chosen from what is on record.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        message: str,
+        *,
+        evaluator: str = '',
+        retryable: bool = False,
+        score: float | None = None,
+    ) -> None:
+        super().__init__(kind, message, evaluator=evaluator, retryable=retryable)
+        self.score = score
 
 
 @dataclass(frozen=True)

@@ -163,6 +163,7 @@ class Unsure(Abstention):
             'unsure',
             f'score {score}, in the unsure band [{band[0]:g}, {band[1]:g}]',
             evaluator=evaluator,
+            score=verdict.score,
         )
         self.verdict = verdict
 
@@ -212,7 +213,7 @@ def _from_score(
     line = f'score {shown}, between the thresholds {lower} and {upper}'
     if request.post_condition.process_allowed:
         return Verdict(Status.PROCESS, (line, *evidence), score=score)
-    raise Abstention('unsure', '; '.join((line, *evidence)), evaluator=evaluator)
+    raise Abstention('unsure', '; '.join((line, *evidence)), evaluator=evaluator, score=score)
 
 
 def _as_bool(answer: object) -> bool | None:

@@ -99,7 +99,7 @@ def test_between_the_thresholds_a_segment_tool_gets_process(score: float) -> Non
 def test_between_the_thresholds_another_tool_gets_an_abstention(score: float) -> None:
     error = fault(score)
     assert isinstance(error, Abstention)
-    assert error.kind == 'unsure'
+    assert (error.kind, error.score) == ('unsure', score)
 
 
 def test_a_failing_score_stands_in_evidence_and_reason() -> None:
@@ -295,6 +295,7 @@ def test_a_score_in_the_unsure_band_is_an_abstention_that_keeps_the_verdict() ->
     found = doubted(verdict, (0.4, 0.92), 'test:judge')
     assert isinstance(found, Unsure)
     assert (found.kind, found.evaluator, found.verdict) == ('unsure', 'test:judge', verdict)
+    assert found.score == 0.92
 
 
 @pytest.mark.parametrize('score', [None, 0.39, 0.921])

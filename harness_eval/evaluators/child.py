@@ -73,7 +73,9 @@ class _Jobs:
             verdict = judge_here(evaluator, request, thresholds, clamp=clamp, stop=Stop())
         except BaseException as raised:
             fault = as_evaluation_error(raised, ref)
-            return _told(type(fault).__name__, fault.kind, fault.message, fault.retryable)
+            told = _told(type(fault).__name__, fault.kind, fault.message, fault.retryable)
+            told['error']['score'] = getattr(fault, 'score', None)  # of an abstention
+            return told
         return {'verdict': _fields(verdict)}
 
 

@@ -66,9 +66,12 @@ def _made(error: BaseException, evaluator: str, renamed: Callable[[str], str]) -
     try:
         kind, message, retryable = _read(error)
         later = _seconds(error)
+        score = _score(error)
     except BaseException:
         return EvaluatorError(RAISED, describe(error), evaluator=evaluator)
     told = renamed(kind) if kind else RAISED
+    if family is Abstention:
+        return Abstention(told, message, evaluator=evaluator, retryable=retryable, score=score)
     if family is not EvaluatorError:
         return family(told, message, evaluator=evaluator, retryable=retryable)
     return EvaluatorError(
@@ -93,3 +96,11 @@ def _seconds(error: BaseException) -> float | None:
     if isinstance(given, bool) or not isinstance(given, (int, float)):
         return None
     return float(min(given, _LONGEST)) if 0.0 <= given < math.inf else None
+
+
+def _score(error: BaseException) -> float | None:
+    """Read the ``score`` of an abstention, which foreign code may have set to anything."""
+    given = getattr(error, 'score', None)
+    if isinstance(given, bool) or not isinstance(given, (int, float)):
+        return None
+    return float(given) if 0.0 <= given <= 1.0 else None

@@ -178,9 +178,12 @@ class IsolatedJudge:
 
 def _error(told: dict[str, Any], ref: str) -> EvaluationError:
     family = _FAMILIES.get(told['family'], EvaluatorError)
-    return family(
+    error = family(
         str(told['kind']), str(told['message']), evaluator=ref, retryable=bool(told['retryable'])
     )
+    if isinstance(error, Abstention) and told.get('score') is not None:
+        error.score = float(told['score'])
+    return error
 
 
 class _Child:

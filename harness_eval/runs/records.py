@@ -88,6 +88,8 @@ class Outcome:
         completed_at: The end of the execution.
         observed_from: Earliest stamp of the observation.
         observed_to: Latest stamp of the observation.
+        score: The score that was not sure enough, of an abstention that had one. A verdict has
+            its own.
     """
 
     run_id: str
@@ -105,6 +107,7 @@ class Outcome:
     completed_at: int = 0
     observed_from: int = 0
     observed_to: int = 0
+    score: float | None = None
 
     def __post_init__(self) -> None:
         if (self.kind is OutcomeKind.VERDICT) != (self.verdict is not None):

@@ -228,6 +228,7 @@ def test_an_abstention_comes_back_as_one(isolated: Start) -> None:
     outcome = answer(isolated('abstains'))
     assert isinstance(outcome, Abstention)
     assert (outcome.kind, outcome.message) == ('too_dark', 'nothing can be seen')
+    assert outcome.score == 0.6
 
 
 def test_an_asynchronous_judge_is_awaited_there(isolated: Start) -> None:

@@ -24,6 +24,7 @@ from harness_eval.contract import (
     EvaluatorError,
 )
 from harness_eval.evaluators import build_evaluator
+from harness_eval.evaluators.faults import as_evaluation_error
 from harness_eval.judging import Thresholds
 
 Write = Callable[[str], str]
@@ -259,3 +260,15 @@ def test_no_error_that_a_plugin_raises_passes_for_one_of_ours(
     assert type(outcome) is family
     assert isinstance(outcome, EvaluationError)
     assert (outcome.kind, outcome.evaluator) == (kind, f'plugin:{name}:grade')
+
+
+@pytest.mark.parametrize(
+    ('score', 'kept'),
+    [(0.7, 0.7), (1, 1.0), (1.1, None), (float('nan'), None), (True, None), ('0.7', None)],
+)
+def test_the_score_of_an_abstention_is_kept_if_it_is_one(score: object, kept: object) -> None:
+    abstention = Abstention('unsure', 'who knows')
+    abstention.score = score  # type: ignore[assignment]
+    found = as_evaluation_error(abstention, 'plugin:grade')
+    assert isinstance(found, Abstention)
+    assert found.score == kept

@@ -176,7 +176,7 @@ def test_a_score_between_the_thresholds_is_no_verdict_unless_process_is_one(
 ) -> None:
     with pytest.raises(Abstention) as caught:
         verdict_of(server, MET, MET, NOT_MET)
-    assert caught.value.kind == 'unsure'
+    assert (caught.value.kind, caught.value.score) == ('unsure', 0.75)
     assert 'not met: dry' in caught.value.message
     assert 'request req-7' in caught.value.message
     verdict = ask(judge(server), asked_about(CUP, process_allowed=True))

@@ -81,7 +81,7 @@ def raises(request: EvaluationRequest) -> Answer:
 
 def abstains(request: EvaluationRequest) -> Answer:
     """Abstain with a kind of its own."""
-    raise Abstention('too_dark', 'nothing can be seen')
+    raise Abstention('too_dark', 'nothing can be seen', score=0.6)
 
 
 async def awaits(request: EvaluationRequest) -> Answer:

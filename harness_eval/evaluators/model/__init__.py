@@ -223,7 +223,9 @@ class ModelEvaluator:
             raise error.told(ref, tally) from None
         except Abstention as abstention:
             message = ModelError('', abstention.message, tally=tally).message
-            raise Abstention(abstention.kind, message, evaluator=ref) from None
+            raise Abstention(
+                abstention.kind, message, evaluator=ref, score=abstention.score
+            ) from None
         return replace(
             verdict,
             evidence=(*verdict.evidence, f'used: {tally.note()}'),

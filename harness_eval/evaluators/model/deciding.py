@@ -76,6 +76,7 @@ def _check_agreement(
             f'the model says {status.value} with a score of {shown}, between the thresholds '
             f'{lower:g} and {upper:g}: {found.reasons}',
             evaluator=evaluator,
+            score=score,
         )
     raise ModelError(
         'contradictory_answer',

@@ -60,7 +60,7 @@ def weigh(
         why = f'cannot be told: {_names(untold)}; {why}'
     if unmet:
         why = f'{why}; not met: {_names(unmet)}'
-    raise Abstention('unsure', why, evaluator=evaluator)
+    raise Abstention('unsure', why, evaluator=evaluator, score=high)
 
 
 def _score(judged: Sequence[Judged], *answers: str) -> float:

@@ -146,13 +146,15 @@ def test_a_model_that_cannot_tell_abstains_and_says_what_it_used() -> None:
     assert 'request req-7' in caught.value.message
 
 
-@pytest.mark.parametrize('answer', [success(score=0.7), failure(score=0.5)])
+@pytest.mark.parametrize(
+    ('answer', 'score'), [(success(score=0.7), 0.7), (failure(score=0.5), 0.5)]
+)
 def test_a_score_between_the_thresholds_is_unsure_whatever_the_status(
-    answer: dict[str, Any],
+    answer: dict[str, Any], score: float
 ) -> None:
     with serving(completion(answer)) as server, pytest.raises(Abstention) as caught:
         ask(judge(server.url))
-    assert caught.value.kind == 'unsure'
+    assert (caught.value.kind, caught.value.score) == ('unsure', score)
 
 
 def test_process_is_an_answer_for_a_segment_tool() -> None:
