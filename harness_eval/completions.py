@@ -15,12 +15,12 @@ from harness_eval.contract import DecodeError
 from harness_eval.decode import Decoder, FieldPath
 from harness_eval.lines import printable
 from harness_eval.runs import Completion
+from harness_eval.times import nanoseconds_of
 
 TOOL_COMPLETION = 'harness_eval_msgs/msg/ToolCompletion'
 GOAL_STATUS = 'action_msgs/msg/GoalStatusArray'
 ENDED_STATUSES = frozenset({4, 5, 6})
 """``STATUS_SUCCEEDED``, ``STATUS_CANCELED``, ``STATUS_ABORTED`` of ``action_msgs/GoalStatus``."""
-_NANOSECONDS = 10**9
 _MAX_DIGITS = 10
 
 
@@ -104,7 +104,9 @@ class CompletionReader:
                 self._running.add(goal)
             elif goal not in self._ended:
                 self._ended.add(goal)
-                if goal in self._running or 0 < self._started <= _stamp(status.goal_info.stamp):
+                if goal in self._running or 0 < self._started <= nanoseconds_of(
+                    status.goal_info.stamp
+                ):
                     tool = self._source.tool or ''
                     found.append(Completion(run_id=goal.hex(), tool=tool, unique=True))
         self._running &= present
@@ -117,13 +119,9 @@ def _tool_completion(message: Any) -> Completion:
         run_id=message.run_id,
         tool=message.tool,
         segment=message.segment,
-        stamp=_stamp(message.header.stamp),
+        stamp=nanoseconds_of(message.header.stamp),
         arguments=tuple((pair.key, pair.value) for pair in message.arguments),
     )
-
-
-def _stamp(time: Any) -> int:
-    return int(time.sec) * _NANOSECONDS + int(time.nanosec)
 
 
 def _segment(text: str, path: str) -> int:

@@ -27,6 +27,7 @@ from harness_eval.contract import (
 )
 from harness_eval.decode import Decoder, FieldPath, ImageFacts
 from harness_eval.lines import printable
+from harness_eval.times import seconds
 
 if TYPE_CHECKING:
     from harness_eval.capture import Captured, Frame
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 CAMERA_INFO_SUFFIX = '/camera_info'
 """What the stream of a view's intrinsics is called, behind the name of the view."""
 
-_NANOSECONDS = 1e9
 _LINE_LENGTH = 200
 _VALUES_SHOWN = 4
 _LENGTH = struct.Struct('>Q')
@@ -177,10 +177,10 @@ def _age(frame: Frame, t_end: int, what: str) -> float:
     if frame.stamp < t_end:
         raise CaptureError(
             'stale',
-            f'{what}: its frame is {(t_end - frame.stamp) / _NANOSECONDS:.3f} s older than the '
+            f'{what}: its frame is {seconds(t_end - frame.stamp):.3f} s older than the '
             'end of the execution; only what comes after it is evidence',
         )
-    return (frame.stamp - t_end) / _NANOSECONDS
+    return seconds(frame.stamp - t_end)
 
 
 def _when(frame: Frame, age: float) -> str:

@@ -13,8 +13,7 @@ import numpy as np
 
 from harness_eval.config import Config
 from harness_eval.contract import Image, Observation, State, View
-
-_NANOSECONDS = 1e9
+from harness_eval.times import nanoseconds
 
 
 @dataclass(frozen=True)
@@ -85,7 +84,7 @@ def still_observation(
         now: Nanoseconds since the epoch; the end of the execution that is made up.
     """
     age = config.capture.settle
-    stamp = now + round(age * _NANOSECONDS)
+    stamp = now + nanoseconds(age)
     views = {name: _view(config, name, still, stamp, age) for name, still in stills.items()}
     states = {name: _state(config, name, value, stamp, age) for name, value in readings.items()}
     return Observation(views, states, t_end=now, spread=0.0)

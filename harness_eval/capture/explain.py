@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from harness_eval.capture.choice import smallest_spread
 from harness_eval.capture.frames import StreamKind, TopicFacts
-from harness_eval.capture.intake import Intake, seconds, Window
+from harness_eval.capture.intake import Intake, Window
 from harness_eval.config.models import CaptureSettings
 from harness_eval.contract import CaptureError
+from harness_eval.times import seconds
 
 _STILL = 0.5
 """Share of ``wall_timeout`` for which a clock must not have moved to be called stopped. A slow

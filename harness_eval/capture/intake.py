@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from harness_eval.capture.frames import Frame, StreamKind, StreamSpec
 from harness_eval.config.models import CaptureSettings
 from harness_eval.contract import CaptureError
-
-NANOSECONDS = 1_000_000_000
-"""Nanoseconds in a second."""
+from harness_eval.times import nanoseconds as nanoseconds
+from harness_eval.times import seconds as seconds
 
 REMEMBERED = 16
 """Pictures that a new one must differ from. A driver that died may leave a ring of buffers that
@@ -194,16 +193,6 @@ class Intake:
             'capture.max_ahead; synchronise the clock of the sending host with this one (chrony, '
             'PTP), or see that use_sim_time is the same everywhere and /clock comes often enough'
         )
-
-
-def nanoseconds(duration: float) -> int:
-    """Convert seconds to the nearest whole nanosecond."""
-    return round(duration * NANOSECONDS)
-
-
-def seconds(duration: int) -> float:
-    """Convert nanoseconds to seconds."""
-    return duration / NANOSECONDS
 
 
 def _digest(frame: Frame) -> int:

@@ -13,9 +13,10 @@ from types import MappingProxyType
 from harness_eval.capture.choice import OnlineChooser
 from harness_eval.capture.explain import clock_jumped, Moment, timed_out
 from harness_eval.capture.frames import Captured, Frame, StreamSpec, TopicFacts
-from harness_eval.capture.intake import Intake, nanoseconds, seconds, Window
+from harness_eval.capture.intake import Intake, Window
 from harness_eval.config.models import CaptureSettings
 from harness_eval.contract import CaptureError
+from harness_eval.times import nanoseconds, seconds
 
 _JUMP = 1_000_000
 """Nanoseconds. A clock that reads this much less than before was set back; less is jitter."""

@@ -20,8 +20,9 @@ from rclpy.qos import DurabilityPolicy, qos_profile_sensor_data, QoSProfile, Rel
 from rosgraph_msgs.msg import Clock
 
 from harness_eval.cli.waiting import OnRecord
-from harness_eval.ros.messages import nanoseconds_of, outcome_of_message
+from harness_eval.ros.messages import outcome_of_message
 from harness_eval.runs import Outcome, SegmentState
+from harness_eval.times import nanoseconds_of, seconds
 from harness_eval_msgs.msg import RunOutcome
 from harness_eval_msgs.srv import GetRun, InterruptRun, JudgeRun
 
@@ -40,7 +41,6 @@ READY_TIMEOUT = 2.0
 SPIN_PERIOD = 0.1
 CLOCK_TIMEOUT = 1.0
 """Seconds to wait for a ``/clock``."""
-_NANOSECONDS = 10**9
 
 
 class EvaluatorLink:
@@ -179,7 +179,7 @@ class EvaluatorLink:
             self.spin_until(lambda: clocks, time.monotonic() + CLOCK_TIMEOUT)
             self._node.destroy_subscription(subscription)
         now = nanoseconds_of(clocks[-1].clock) if clocks else time.time_ns()
-        return (now - stamp) / _NANOSECONDS
+        return seconds(now - stamp)
 
     def _call(self, client: Any, request: Any, deadline: float, patience: float) -> Any:
         if not client.service_is_ready():

@@ -11,8 +11,7 @@ from harness_eval.cli.exit_codes import code_of_state
 from harness_eval.cli.screen import plain, state_text
 from harness_eval.lines import show
 from harness_eval.runs import Outcome, OutcomeKind
-
-_NANOSECONDS = 10**9
+from harness_eval.times import seconds
 
 
 def interruption_without_outcome(run_id: str, tool: str, segment: int) -> Outcome:
@@ -96,7 +95,7 @@ def outcome_json(outcome: Outcome) -> dict[str, Any]:
 
 def seconds_or_none(nanoseconds: int) -> float | None:
     """A stamp in seconds; None for the 0 that says there is none."""
-    return nanoseconds / _NANOSECONDS if nanoseconds else None
+    return seconds(nanoseconds) if nanoseconds else None
 
 
 def _stamps(outcome: Outcome) -> Iterator[str]:
@@ -105,8 +104,8 @@ def _stamps(outcome: Outcome) -> Iterator[str]:
     if not end:
         return
     if outcome.observed_from:
-        first = (outcome.observed_from - end) / _NANOSECONDS
-        last = (outcome.observed_to - end) / _NANOSECONDS
+        first = seconds(outcome.observed_from - end)
+        last = seconds(outcome.observed_to - end)
         yield f'observed {first:.3f} to {last:.3f} s'
     if outcome.decided_at:
-        yield f'decided {(outcome.decided_at - end) / _NANOSECONDS:.3f} s'
+        yield f'decided {seconds(outcome.decided_at - end):.3f} s'

@@ -27,14 +27,14 @@ from harness_eval.ledger import UpdateRecord
 from harness_eval.oracle import OracleAnswer
 from harness_eval.runs import Outcome, Run, Segment
 from harness_eval.scene_graph import Op
+from harness_eval.times import SECOND, seconds
 
 Truths = Mapping[int, OracleAnswer | None]
 """What the oracle said of each segment, by its number."""
 
-_NANOSECONDS = 10**9
 _UNKNOWN_STATE = 'UNKNOWN'
 """Shown for a run of which only proposed updates are on record: it has not ended yet."""
-_FIRST_CREDIBLE_STAMP = 10**9 * _NANOSECONDS
+_FIRST_CREDIBLE_STAMP = 10**9 * SECOND
 """An earlier stamp (before September 2001) is simulated time and no date."""
 
 
@@ -118,13 +118,13 @@ def _segment_rows(
 def _end_text(segment: Segment) -> str:
     end = segment.t_end
     if end < _FIRST_CREDIBLE_STAMP:
-        text = f'{end / _NANOSECONDS:.3f} s of simulated time'
+        text = f'{seconds(end):.3f} s of simulated time'
     else:
-        moment = datetime.fromtimestamp(end / _NANOSECONDS, timezone.utc)
+        moment = datetime.fromtimestamp(seconds(end), timezone.utc)
         text = f'{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond // 1000:03d} UTC'
     if not segment.completion.stamp:
         return f'{text} (receipt; the completion had no stamp)'
-    late = (segment.receipt - segment.completion.stamp) / _NANOSECONDS
+    late = seconds(segment.receipt - segment.completion.stamp)
     return f'{text} (received {late:.3f} s after its stamp)'
 
 

@@ -12,12 +12,12 @@ import numpy as np
 
 from harness_eval.contract import DecodeError
 from harness_eval.decode.field_path import FieldPath, Index, Match, Slice, Step
+from harness_eval.times import SECOND
 
 MAX_VALUES = 4096
 """Most values of one reading that nothing reduces: more are a mistake in the path."""
 
 _UUID_BYTES = 16
-_NANOSECONDS = 1_000_000_000
 _TIME_TYPE = 'builtin_interfaces/msg/Time'
 
 
@@ -256,21 +256,21 @@ def time_of(message: Any, path: FieldPath) -> int:
     if len(found) != 1 or getattr(found[0], '__msgtype__', '') != _TIME_TYPE:
         what = _describe(found[0]) if len(found) == 1 else f'{len(found)} elements'
         raise DecodeError('not_a_time', f'{path} is {what}, expected a {_TIME_TYPE}')
-    return nanoseconds(found[0].sec, found[0].nanosec, str(path))
+    return stamp_of(found[0].sec, found[0].nanosec, str(path))
 
 
-def nanoseconds(sec: int, nanosec: int, where: str) -> int:
+def stamp_of(sec: int, nanosec: int, where: str) -> int:
     """Nanoseconds of a ``builtin_interfaces/Time``.
 
     Raises:
         DecodeError: ``malformed_message`` for a nanosecond part of a second or more.
     """
-    if not 0 <= nanosec < _NANOSECONDS:
+    if not 0 <= nanosec < SECOND:
         raise DecodeError(
             'malformed_message',
-            f'{where}: nanosec is {nanosec}, it must be less than {_NANOSECONDS}',
+            f'{where}: nanosec is {nanosec}, it must be less than {SECOND}',
         )
-    return sec * _NANOSECONDS + nanosec
+    return sec * SECOND + nanosec
 
 
 def empty_sequences(message: Any) -> int:

@@ -10,7 +10,7 @@ import struct
 
 from harness_eval.contract import DecodeError
 from harness_eval.decode.facts import HeaderFacts, ImageFacts
-from harness_eval.decode.fields import nanoseconds
+from harness_eval.decode.fields import stamp_of
 
 ENCAPSULATION = 4
 """Bytes in front of the CDR stream: representation and options. Alignment counts from behind."""
@@ -57,7 +57,7 @@ class CdrReader:
             raise self._ended('the header') from None
         self.position += _HEADER[self.order].size
         frame_id = self._characters(length, 'frame_id')
-        return nanoseconds(sec, nanosec, f'{self._what}: header.stamp'), frame_id
+        return stamp_of(sec, nanosec, f'{self._what}: header.stamp'), frame_id
 
     def text(self, name: str) -> str:
         """Read a string."""

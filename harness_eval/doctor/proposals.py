@@ -10,8 +10,7 @@ import math
 from harness_eval.capture import StreamKind
 from harness_eval.config.models import CaptureSettings
 from harness_eval.doctor.streams import quantile, StreamStatistics
-
-_NANOSECONDS = 10**9
+from harness_eval.times import seconds
 
 NEARLY_ALL = 0.99
 """Share of the frames that are to find partners within the proposed ``slop``."""
@@ -82,7 +81,7 @@ def best_spreads(streams: Sequence[StreamStatistics]) -> list[float]:
     for stamp in slowest.stamps:
         if first <= stamp <= last:
             chosen = [stamp, *(_nearest(one.stamps, stamp) for one in others)]
-            found.append((max(chosen) - min(chosen)) / _NANOSECONDS)
+            found.append(seconds(max(chosen) - min(chosen)))
     return found
 
 

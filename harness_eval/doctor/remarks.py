@@ -10,8 +10,7 @@ import math
 from harness_eval.capture import smallest_spread, StreamKind, TopicFacts
 from harness_eval.config.models import CaptureSettings
 from harness_eval.doctor.streams import StreamStatistics
-
-_NANOSECONDS = 10**9
+from harness_eval.times import seconds
 
 _TYPES = {
     StreamKind.VIEW: ('sensor_msgs/msg/Image', 'sensor_msgs/msg/CompressedImage'),
@@ -258,7 +257,7 @@ def closest(measured: Sequence[StreamStatistics]) -> float:
     if not measured:
         return math.nan
     spread = smallest_spread({one.spec.name: one.stamps for one in measured})
-    return math.nan if spread is None else spread / _NANOSECONDS
+    return math.nan if spread is None else seconds(spread)
 
 
 def subject_of(measured: StreamStatistics) -> str:

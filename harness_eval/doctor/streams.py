@@ -10,8 +10,7 @@ import math
 from harness_eval.capture import StreamKind, StreamSpec
 from harness_eval.contract import DecodeError
 from harness_eval.decode import Decoder, FieldPath
-
-_NANOSECONDS = 10**9
+from harness_eval.times import SECOND, seconds
 
 
 @dataclass(frozen=True)
@@ -132,9 +131,9 @@ class StreamMeter:
 
     def statistics(self) -> StreamStatistics:
         """What was seen so far."""
-        periods = [(b - a) / _NANOSECONDS for a, b in pairwise(self._stamps)]
+        periods = [seconds(b - a) for a, b in pairwise(self._stamps)]
         period = quantile(periods, 0.5)
-        offsets = [offset / _NANOSECONDS for offset in self._offsets]
+        offsets = [seconds(offset) for offset in self._offsets]
         return StreamStatistics(
             spec=self._spec,
             frames=len(self._receipts),
@@ -203,4 +202,4 @@ def quantile(values: Sequence[float], share: float) -> float:
 def _rate(receipts: Sequence[int]) -> float:
     if len(receipts) < 2 or receipts[-1] <= receipts[0]:
         return math.nan
-    return (len(receipts) - 1) * _NANOSECONDS / (receipts[-1] - receipts[0])
+    return (len(receipts) - 1) * SECOND / (receipts[-1] - receipts[0])

@@ -14,7 +14,6 @@ import contextlib
 import threading
 from typing import Any
 
-from builtin_interfaces.msg import Time
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import CompressedImage
 from std_msgs.msg import Header
@@ -22,6 +21,7 @@ from std_msgs.msg import Header
 from harness_eval.contract import EvaluatorError
 from harness_eval.evaluators.service import JudgeQuestion, JudgeReply, SentPicture, SentState
 from harness_eval.lines import describe
+from harness_eval.ros.messages import time_message
 from harness_eval.turns import Turns
 from harness_eval_msgs.msg import JudgeState, JudgeView
 from harness_eval_msgs.srv import Judge
@@ -43,8 +43,6 @@ HELD_BY_A_SERVICE = 8
 what comes on top is lost without a word: of 40 at the same time two were never answered."""
 RESPONSES = 1000
 """Depth of the queue of responses."""
-
-_NANOSECONDS = 10**9
 
 
 class RosJudgeService:
@@ -212,8 +210,7 @@ def _state(sent: SentState) -> JudgeState:
 
 
 def _header(stamp: int, frame_id: str) -> Header:
-    seconds, nanoseconds = divmod(stamp, _NANOSECONDS)
-    return Header(stamp=Time(sec=seconds, nanosec=nanoseconds), frame_id=frame_id)
+    return Header(stamp=time_message(stamp), frame_id=frame_id)
 
 
 def _plain(response: Any) -> JudgeReply:

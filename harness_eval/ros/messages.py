@@ -12,10 +12,9 @@ from harness_eval.contract import Status, Verdict
 from harness_eval.ledger import UpdateRecord
 from harness_eval.runs import Completion, Outcome, OutcomeKind
 from harness_eval.stages import Event, Stage
+from harness_eval.times import nanoseconds_of, sec_and_nanosec
 from harness_eval_msgs.msg import EvaluationEvent, RunOutcome, SceneGraphRejection
 from harness_eval_msgs.msg import Verdict as VerdictMessage
-
-_NANOSECONDS = 10**9
 
 _STATUSES = {
     Status.PROCESS: VerdictMessage.PROCESS,
@@ -39,12 +38,8 @@ _STAGES = {
 
 def time_message(nanoseconds: int) -> Time:
     """Nanoseconds since the epoch as a message."""
-    return Time(sec=nanoseconds // _NANOSECONDS, nanosec=nanoseconds % _NANOSECONDS)
-
-
-def nanoseconds_of(time: Any) -> int:
-    """A time message as nanoseconds since the epoch."""
-    return int(time.sec) * _NANOSECONDS + int(time.nanosec)
+    sec, nanosec = sec_and_nanosec(nanoseconds)
+    return Time(sec=sec, nanosec=nanosec)
 
 
 def completion_of(message: Any) -> Completion:

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import KeyValue
 
+from harness_eval.ros.messages import time_message
 from harness_eval.scene_graph import Attributes, Edge, Match, Node, Op, OpKind, Update
+from harness_eval.times import nanoseconds_of
 from harness_eval_msgs.msg import (
     SceneGraph,
     SceneGraphEdge,
@@ -20,9 +21,6 @@ from harness_eval_msgs.msg import (
     SceneGraphOp,
     SceneGraphUpdate,
 )
-
-NANOSECONDS = 1_000_000_000
-"""Nanoseconds of a second."""
 
 NUMBERS = {
     OpKind.ADD_NODE: SceneGraphOp.ADD_NODE,
@@ -85,7 +83,7 @@ def update_to_message(update: Update) -> Any:
         revision=update.revision,
         ops=[op_to_message(op) for op in update.ops],
     )
-    message.header.stamp = time_to_message(update.stamp)
+    message.header.stamp = time_message(update.stamp)
     return message
 
 
@@ -101,7 +99,7 @@ def update_from_message(message: Any) -> Update:
         ops=ops_from_messages(message.ops),
         graph_id=message.graph_id,
         revision=message.revision,
-        stamp=time_from_message(message.header.stamp),
+        stamp=nanoseconds_of(message.header.stamp),
     )
 
 
@@ -131,7 +129,7 @@ def snapshot_to_message(graph_id: str, revision: int, match: Match, stamp: int) 
             for edge in match.edges
         ],
     )
-    message.header.stamp = time_to_message(stamp)
+    message.header.stamp = time_message(stamp)
     return message
 
 
@@ -144,17 +142,6 @@ def match_from_message(message: Any) -> Match:
             for edge in message.edges
         ),
     )
-
-
-def time_to_message(nanoseconds: int) -> Any:
-    """Write nanoseconds since the epoch as ``builtin_interfaces/Time``."""
-    seconds, rest = divmod(nanoseconds, NANOSECONDS)
-    return Time(sec=seconds, nanosec=rest)
-
-
-def time_from_message(message: Any) -> int:
-    """Read a ``builtin_interfaces/Time`` as nanoseconds since the epoch."""
-    return int(message.sec) * NANOSECONDS + int(message.nanosec)
 
 
 def _numbered_op(index: int, message: Any) -> Op:

@@ -10,13 +10,14 @@ from harness_eval.config.models import EvaluationSettings
 from harness_eval.lines import printable
 from harness_eval.runs.names import id_problem, MAX_ID_LENGTH
 from harness_eval.runs.records import CLOSED, Completion, PENDING, Run, Segment
+from harness_eval.times import SECOND, seconds
 
 MAX_ARGUMENTS = 256
 MAX_ARGUMENT_BYTES = 64 * 1024
 """Most bytes of all arguments of a completion together; a post-condition takes far less."""
 MAX_SEGMENT = 2**32 - 1
 """Segments are ``uint32`` in the messages."""
-MAX_STAMP = 2**31 * 10**9 - 1
+MAX_STAMP = 2**31 * SECOND - 1
 """Nanoseconds. Seconds are ``int32`` in the messages."""
 REPEAT_SECONDS = 2.0
 """How long after its receipt an unstamped completion may come again and still be the same one.
@@ -166,7 +167,7 @@ def _again(completion: Completion, known: Segment, arrival: Arrival) -> Admissio
 def _may_be_repeated(known: Segment, arrival: Arrival) -> bool:
     """Whether an unstamped completion can only be the known one again."""
     age = abs(arrival.wall - known.accepted)
-    elapsed = (arrival.receipt - known.receipt) / 1e9
+    elapsed = seconds(arrival.receipt - known.receipt)
     if known.state in PENDING:
         return elapsed >= 0 and age <= REPEAT_WINDOW
     return 0 <= elapsed <= REPEAT_SECONDS and age <= REPEAT_SECONDS

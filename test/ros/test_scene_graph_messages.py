@@ -10,11 +10,11 @@ from rclpy.serialization import deserialize_message, serialize_message
 from harness_eval.ros.scene_graph_messages import (
     match_from_message,
     snapshot_to_message,
-    time_from_message,
     update_from_message,
     update_to_message,
 )
 from harness_eval.scene_graph import MAX_REVISION, Op, OpKind, SceneGraph, Update
+from harness_eval.times import nanoseconds_of
 from harness_eval_msgs.msg import SceneGraphOp, SceneGraphUpdate
 
 MAX_STAMP = 2**31 * 10**9 - 1
@@ -55,7 +55,7 @@ def test_a_snapshot_survives_the_wire(ops: list[Op], stamp: int) -> None:
     back = deserialize_message(wire, type(message))
     assert match_from_message(back) == match
     assert (back.graph_id, back.revision) == ('g', 7)
-    assert time_from_message(back.header.stamp) == stamp
+    assert nanoseconds_of(back.header.stamp) == stamp
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,6 @@ TOKEN_BYTES = 16
 
 TOKEN_TRIES = 8
 
-NANOSECONDS = 1_000_000_000
-
 
 class Form(Protocol):
     """An answer that can be asked for."""
