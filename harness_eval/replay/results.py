@@ -78,6 +78,25 @@ class Skipped:
 
 
 @dataclass(frozen=True)
+class Metric:
+    """The output of a tool's report that tells how well the tool did.
+
+    Attributes:
+        name: Key of the output.
+        goal: ``maximize`` or ``minimize``; a boolean counts as 1 and 0.
+        scale: The difference that counts as 1, above 0, in the unit of the output.
+    """
+
+    name: str
+    goal: str = 'maximize'
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.goal not in ('maximize', 'minimize') or not 0.0 < self.scale < float('inf'):
+            raise ValueError(f'goal {self.goal!r} with scale {self.scale!r} is no metric')
+
+
+@dataclass(frozen=True)
 class Replayed:
     """All that came of a replay, in order of the sources and of their completions.
 
@@ -85,12 +104,14 @@ class Replayed:
         results: The judged segments.
         skipped: What could not be judged.
         config: Base name of the configuration; empty: outcomes as they were recorded.
+        metrics: By which output of its report each tool is compared, of those that name one.
     """
 
     results: tuple[Result, ...]
     skipped: tuple[Skipped, ...] = ()
     config: str = ''
     versions: Mapping[str, str] = field(default_factory=dict)
+    metrics: Mapping[str, Metric] = field(default_factory=dict)
 
     def to_json(self, folder: Path) -> str:
         """The results as JSON.
@@ -103,6 +124,7 @@ class Replayed:
             'version': RESULTS_VERSION,
             'config': self.config,
             'versions': dict(self.versions),
+            'metrics': {tool: asdict(metric) for tool, metric in self.metrics.items()},
             'results': [_plain(result, folder) for result in self.results],
             'skipped': [asdict(one) for one in self.skipped],
         }
@@ -128,6 +150,7 @@ class Replayed:
                 skipped=tuple(Skipped(**one) for one in data['skipped']),
                 config=str(data['config']),
                 versions=dict(data['versions']),
+                metrics={tool: Metric(**one) for tool, one in data.get('metrics', {}).items()},
             )
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise ResultsError(
