@@ -27,7 +27,9 @@ Picture = npt.NDArray[np.uint8]
 
 CAMERAS: Final = ('front', 'wrist')
 
-_NOISE_SIGMA: Final = 1.6  # grey levels; a small industrial sensor in room light
+NOISE_SIGMA: Final = 1.6
+"""Grey levels of noise of a small industrial sensor in room light."""
+
 _NOISE_PLAY: Final = 64  # pixels by which the noise field is larger than a picture
 _SEEN_GROUPS: Final = (1, 1, 1, 0, 0, 0)
 
@@ -69,9 +71,10 @@ class Cameras:
     Args:
         cell: What they look at.
         seed: Of the sensor noise.
+        noise: Standard deviation of the sensor noise, grey levels.
     """
 
-    def __init__(self, cell: Cell, seed: int = 0) -> None:
+    def __init__(self, cell: Cell, seed: int = 0, noise: float = NOISE_SIGMA) -> None:
         """Make the OpenGL contexts, in the thread that will use them."""
         self._cell = cell
         self._rng = np.random.default_rng(seed)
@@ -84,8 +87,8 @@ class Cameras:
             lens = intrinsics(name)
             self._renderers[name] = mujoco.Renderer(cell.model, lens.height, lens.width)
             shape = (lens.height + _NOISE_PLAY, lens.width + _NOISE_PLAY, 3)
-            noise = self._rng.normal(0.0, _NOISE_SIGMA, shape)
-            self._noise[name] = np.rint(noise).astype(np.int16)
+            field = self._rng.normal(0.0, noise, shape)
+            self._noise[name] = np.rint(field).astype(np.int16)
             self._corner[name] = (0, 0)
 
     def picture(self, camera: str) -> Picture:

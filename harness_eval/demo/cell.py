@@ -29,6 +29,7 @@ _JOINTS: Final = ('gantry_x', 'gantry_y', 'gantry_z', 'gantry_yaw')
 _CLOSING_SPEED: Final = 0.07  # m/s of one finger; faster ones kick light objects
 _POSITION_JITTER: Final = 0.004  # m; a person puts things back about this well
 _YAW_JITTER: Final = math.radians(4.0)
+_STATE: Final = mujoco.mjtState.mjSTATE_INTEGRATION
 _CALM: Final = 0.5  # s of simulated time for things to come to rest after a reset
 
 
@@ -130,6 +131,17 @@ class Cell:
             self._actuate()
             mujoco.mj_step(self.model, self.data, steps)
         # Positions of bodies are those before the last step otherwise.
+        mujoco.mj_forward(self.model, self.data)
+
+    def state(self) -> Vector:
+        """All that the physics knows of this moment, for :meth:`show`."""
+        state = np.empty(mujoco.mj_stateSize(self.model, _STATE))
+        mujoco.mj_getState(self.model, self.data, state, _STATE)
+        return state
+
+    def show(self, state: Vector) -> None:
+        """Go back to a moment that :meth:`state` gave, and on from there if time passes."""
+        mujoco.mj_setState(self.model, self.data, state, _STATE)
         mujoco.mj_forward(self.model, self.data)
 
     def _actuate(self) -> None:

@@ -29,11 +29,13 @@ Answer = TypeVar('Answer')
 WRONG_CLOCK: Final = 2_500_000_000
 """Nanoseconds by which the camera of the clock fault is ahead."""
 
-_FAULTY_CAMERA: Final = {
+FAULTY_CAMERA: Final = {
     Fault.CAMERA_DEAD: 'wrist',
     Fault.CAMERA_FROZEN: 'front',
     Fault.CAMERA_CLOCK_WRONG: 'wrist',
 }
+"""Which camera a fault concerns."""
+
 _LONGEST_TICK: Final = 0.1  # s; a stalled machine does not make the cell race afterwards
 _CALL_TIMEOUT: Final = 60.0  # s
 
@@ -153,7 +155,7 @@ class LiveCell:
             if fault is Fault.CAMERA_OCCLUDED:
                 self._cell.cover()
             if fault is Fault.CAMERA_FROZEN:
-                camera = _FAULTY_CAMERA[fault]
+                camera = FAULTY_CAMERA[fault]
                 self._last[camera] = self._cameras.picture(camera)
 
         self._call(begin)
@@ -253,7 +255,7 @@ class LiveCell:
             done.set_exception(error)
 
     def _look(self, camera: str, stamp: int) -> None:
-        faulty = _FAULTY_CAMERA.get(self._spoilt) == camera
+        faulty = FAULTY_CAMERA.get(self._spoilt) == camera
         if faulty and self._spoilt is Fault.CAMERA_DEAD:
             return
         if not self._sink.wants(camera):
