@@ -316,7 +316,7 @@ def _description(segment: Segment, captured: Captured) -> dict[str, Any]:
     streams = {}
     for name, frame in captured.frames.items():
         fields = asdict(frame)
-        fields['sha256'] = hashlib.sha256(frame.data).hexdigest()
+        fields['sha256'] = frame.sha256
         del fields['data'], fields['stream']
         streams[name] = fields
     return {
@@ -350,7 +350,7 @@ def _write_bag(folder: Path, segment: Segment, captured: Captured, decoder: Deco
             # Several readings may come from one message; but a simulated clock gives messages
             # that came one after the other the same receipt.
             topic = _absolute(frame.topic)
-            key = (topic, frame.receipt, hashlib.sha256(frame.data).digest())
+            key = (topic, frame.receipt, frame.sha256)
             if key not in written:
                 written.add(key)
                 write(topic, frame.type, frame.receipt, frame.data)

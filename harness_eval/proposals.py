@@ -81,7 +81,9 @@ class Proposals:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """A transaction of the ledger in which updates are held and ruled on; it is durable.
+        """A transaction of the ledger in which updates are held and ruled on.
+
+        It is durable: what it decides is flushed to the disk soon after.
 
         Raises:
             LedgerError: Nothing of it is on record.

@@ -5,11 +5,11 @@ loses nothing, decides nothing twice and releases nothing twice. One process wri
 is refused. The writer belongs to one thread; readers (:class:`LedgerReader`) have connections
 of their own and may live in any process.
 
-SQLite runs in WAL mode. A commit survives the death of the process. One that decides a run or
-rules on an update also waits for the disk (``synchronous=FULL``), so that a power cut can take no
-revision back that was published and give its number to another update. Other steps do not wait
-(``synchronous=NORMAL``): a power cut may take the newest of them, and then a completion that had
-no outcome is unknown, and an update or an outcome is published a second time.
+SQLite runs in WAL mode. A commit survives the death of the process and waits for no disk; one that
+decides a run or rules on an update is flushed right after, on another thread. A machine that goes
+down in between takes the newest transactions with it: such a run is judged again, or is unknown.
+The ledger notices that when it is opened again and begins a new graph (``graph_id``), so that no
+revision that was published ever means another update; consumers build theirs anew.
 
 A file that is deleted or replaced while a node writes it is noticed in the next transaction, which
 fails, as do all later ones until the file is back or the node is started again. Reading waits for

@@ -2,40 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 import json
-import os
-from pathlib import Path
 import time
 from typing import Any
-import uuid
 
 import sqlalchemy as sa
 
 from harness_eval.contract import LedgerError
-from harness_eval.ledger.possession import Possession
+from harness_eval.ledger.connection import LedgerFile
 from harness_eval.ledger.statements import Statement
 from harness_eval.ledger.tables import (
     attempts_table,
-    BUSY_TIMEOUT_MS,
-    check_version,
-    engine_url,
     HELD,
     interruptions_table,
-    ledger_path,
-    meta_table,
-    metadata,
     outcome_of_row,
     read_run,
     REJECTED,
     RELEASED,
     retired_table,
-    SCHEMA_VERSION,
     segment_of,
     segments_table,
-    translated,
     update_of,
     UpdateRecord,
     updates_table,
@@ -61,22 +49,8 @@ RETIRE_AT_ONCE = 200
 """Most segments that one :meth:`Ledger.retire` looks at, so that it takes milliseconds."""
 
 
-CHECKPOINT_AFTER = 200
-"""Transactions after which what SQLite has logged should be moved to the file, which waits for the
-disk: some 40 runs."""
-WAL_PAGES = 4000
-"""Pages of the log (16 MB) at which a transaction moves it itself, if nobody else has."""
-
-CACHE_KIB = 512
-"""KiB of pages that SQLite keeps in memory; a run touches some 20, and the system caches too."""
-
-
-_READING = 'harness_eval_reading'
-"""Execution option of connections that only read."""
-
-
-class Ledger:
-    """The one writer of a ledger. All calls but :meth:`checkpoint` come from one thread.
+class Ledger(LedgerFile):
+    """The one writer of a ledger, which belongs to one thread.
 
     Args:
         url: SQLAlchemy URL; SQLite files only in this version.
@@ -85,12 +59,9 @@ class Ledger:
         keep_tombstones: How many of the newest interruptions are kept of runs that never ended.
 
     Raises:
-        LedgerError: ``ledger_in_use`` (another process writes it), ``ledger_unsupported``
-            (not SQLite, or made by a newer version), ``ledger_damaged`` or
-            ``ledger_unavailable``.
+        LedgerError: See :class:`LedgerFile`.
 
     Attributes:
-        graph_id: Identity of the graph whose revisions are counted here.
         last_clock: How often the node's clock had gone back when the last process ended, and the
             newest receipt since, in nanoseconds.
     """
@@ -103,138 +74,17 @@ class Ledger:
         keep_rejected: int = KEEP_REJECTED,
         keep_tombstones: int = KEEP_TOMBSTONES,
     ) -> None:
-        path = ledger_path(url)
-        if path is None:
-            raise LedgerError(
-                'ledger_unsupported',
-                'the ledger must be a file, as in sqlite:////var/lib/robot/ledger.sqlite3',
-            )
-        try:
-            path = Path(os.path.realpath(path))  # one lock, whatever link leads to the file
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._possession = Possession(path)
-        except OSError as error:
-            raise LedgerError(
-                'ledger_unavailable', f'cannot make {path.name}: {error.strerror}', retryable=True
-            ) from error
+        super().__init__(url)
         self._keep_segments = keep_segments
         self._keep_rejected = keep_rejected
         self._keep_tombstones = keep_tombstones
-        self._engine = sa.create_engine(
-            engine_url(path),
-            connect_args={'timeout': BUSY_TIMEOUT_MS / 1000, 'check_same_thread': False},
-            poolclass=sa.pool.StaticPool,
-        )
-        sa.event.listen(self._engine, 'connect', _configure)
-        sa.event.listen(self._engine, 'begin', _begin)
-        self._readings = self._engine.execution_options(**{_READING: True})
-        self._beside = sa.create_engine(engine_url(path), poolclass=sa.pool.NullPool)
-        self._logged = 0
-        self._connection: sa.Connection | None = None
-        self._stale = False  # counters may be ahead of the file after a failed transaction
-        self._durable: bool | None = None  # what the connection was told last
         try:
-            with self.transaction(durable=True) as connection:
-                _check_whole(connection, path.name)
-                metadata.create_all(connection)
-                self.graph_id = _first_use(connection)
-                self._read_counters(connection)
+            with self.reading() as connection:
+                self._recall(connection)
                 self._read_clock(connection)
-            self._possession.remember()
         except LedgerError:
             self.close()
             raise
-
-    def close(self) -> None:
-        """Give up the lock and the file."""
-        self._engine.dispose()
-        self._possession.close()
-
-    @contextmanager
-    def transaction(self, *, durable: bool = False) -> Iterator[sa.Connection]:
-        """Everything inside is on record when it ends, or nothing of it.
-
-        Args:
-            durable: It survives a power cut once this has ended, for which the disk is waited for.
-
-        Raises:
-            LedgerError: ``ledger_unavailable``: the disk is full, somebody holds the file, or it
-                was deleted or replaced. If that happened while this ended, it may be on record
-                all the same. ``ledger_in_use``: another node has taken the file over.
-        """
-        with translated('write'), self._engine.connect() as connection:
-            try:
-                if not self._possession.check():
-                    self._stale = True
-                self._wait_for_disk(connection, durable)
-                with connection.begin():
-                    if self._stale:
-                        self._read_counters(connection)
-                    self._connection = connection
-                    yield connection
-                self._logged += 1
-                self._possession.check()  # or it may have gone into a file that nobody sees
-            except BaseException:
-                self._stale = True
-                raise
-            finally:
-                self._connection = None
-
-    def _wait_for_disk(self, connection: sa.Connection, durable: bool) -> None:
-        """Say whether the next commit waits for the disk; SQLite takes that outside of one."""
-        if durable is not self._durable:
-            level = 'FULL' if durable else 'NORMAL'
-            # Through the driver, since SQLAlchemy would begin a transaction.
-            connection.connection.cursor().execute(f'PRAGMA synchronous={level}').close()
-            self._durable = durable
-
-    @contextmanager
-    def reading(self) -> Iterator[sa.Connection]:
-        """A view of what is on record; it waits for nobody who writes.
-
-        Raises:
-            LedgerError: ``ledger_unavailable`` or ``ledger_in_use``, as for a transaction.
-        """
-        self._possession.check()
-        with (
-            translated('read'),
-            self._readings.connect() as connection,
-            connection.begin(),
-        ):
-            yield connection
-
-    @property
-    def checkpoint_due(self) -> bool:
-        """Whether somebody should call :meth:`checkpoint`; true once, until it is due again."""
-        due = self._logged >= CHECKPOINT_AFTER
-        if due:
-            self._logged = 0
-        return due
-
-    def checkpoint(self) -> None:
-        """Move what is logged to the file, so that no transaction has to wait for the disk.
-
-        It may be called on any thread and holds up no transaction.
-
-        Raises:
-            LedgerError: ``ledger_unavailable``.
-        """
-        with translated('write'), self._beside.connect() as connection:
-            connection.exec_driver_sql('PRAGMA wal_checkpoint(PASSIVE)')
-
-    @property
-    def _active(self) -> sa.Connection:
-        assert self._connection is not None, 'writes belong inside a transaction'
-        return self._connection
-
-    @contextmanager
-    def _reading(self) -> Iterator[sa.Connection]:
-        """Give the transaction's connection inside one, so that it sees its own writes."""
-        if self._connection is not None:
-            yield self._connection
-        else:
-            with self.reading() as connection:
-                yield connection
 
     # --- runs -------------------------------------------------------------------------------
 
@@ -263,7 +113,7 @@ class Ledger:
             rules: Digest of what it is to be judged by.
             era: How often the node's clock had gone back.
         """
-        now = time.time()
+        now = self.wall_now()
         segment = Segment(
             completion,
             self._next_order,
@@ -568,44 +418,14 @@ class Ledger:
         found = connection.execute(newest.limit(1)).first()
         self.last_clock: tuple[int, int] = (0, 0) if found is None else (found[0], found[1])
 
-    def _read_counters(self, connection: sa.Connection) -> None:
+    def _recall(self, connection: sa.Connection) -> None:
+        """Read how far the counters have come; after a failed transaction they may be ahead."""
         self._next_order = _next(connection, segments_table.c.order)
         self._next_number = _next(connection, updates_table.c.number)
         self._next_revision = _next(connection, updates_table.c.revision)
-        self._stale = False
 
 
 _rowid: Any = sa.literal_column('interruptions.rowid')
-
-
-def _configure(connection: Any, _record: Any) -> None:
-    connection.isolation_level = None  # SQLAlchemy's begin event opens the transaction instead
-    cursor = connection.cursor()
-    cursor.execute(f'PRAGMA busy_timeout={BUSY_TIMEOUT_MS}')
-    cursor.execute('PRAGMA journal_mode=WAL')
-    cursor.execute('PRAGMA synchronous=FULL')
-    cursor.execute(f'PRAGMA wal_autocheckpoint={WAL_PAGES}')
-    cursor.execute(f'PRAGMA cache_size=-{CACHE_KIB}')
-    cursor.close()
-
-
-def _begin(connection: sa.Connection) -> None:
-    reading = connection.get_execution_options().get(_READING, False)
-    connection.exec_driver_sql('BEGIN' if reading else 'BEGIN IMMEDIATE')
-
-
-def _check_whole(connection: sa.Connection, name: str) -> None:
-    """Refuse a file with damaged pages before anything is built on it.
-
-    Raises:
-        LedgerError: ``ledger_damaged``.
-    """
-    found = connection.exec_driver_sql('PRAGMA quick_check(1)').scalar()
-    if found != 'ok':
-        raise LedgerError(
-            'ledger_damaged',
-            f'{name} is damaged ({found}); use another ledger_url, and keep this file',
-        )
 
 
 def _in_state(states: Iterable[SegmentState]) -> Any:
@@ -654,22 +474,6 @@ _RULED = (
 _RELEASE = Statement(_RULED, 'state', 'published', 'wall', 'revision', 'stamp')
 _REJECT = Statement(_RULED, 'state', 'published', 'wall', 'reason')
 _MARK_UPDATE = Statement(updates_table.update().where(_OF_UPDATE), 'published')
-
-
-def _first_use(connection: sa.Connection) -> str:
-    check_version(connection)
-    query = sa.select(meta_table.c.value).where(meta_table.c.key == 'graph_id')
-    graph = connection.execute(query).scalar()
-    if graph is None:
-        graph = uuid.uuid4().hex
-        connection.execute(
-            meta_table.insert(),
-            [
-                {'key': 'graph_id', 'value': graph},
-                {'key': 'schema_version', 'value': str(SCHEMA_VERSION)},
-            ],
-        )
-    return str(graph)
 
 
 def _next(connection: sa.Connection, column: sa.Column[Any]) -> int:

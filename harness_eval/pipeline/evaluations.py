@@ -177,6 +177,17 @@ class Evaluations:
         """Whether any segment waits for frames."""
         return any(active.capture is not None for active in self._active.values())
 
+    @property
+    def judging(self) -> bool:
+        """Whether any segment waits for something other than frames: its judge, for example."""
+        return any(active.capture is None for active in self._active.values())
+
+    @property
+    def capture_deadlines(self) -> list[tuple[int, float]]:
+        """When each wait for frames ends: nanoseconds of the ROS clock and steady seconds."""
+        waits = [active.capture for active in self._active.values() if active.capture is not None]
+        return [(wait.ros_deadline, wait.wall_deadline) for wait in waits]
+
     def basis(self, tool: str) -> Basis:
         """What the judgement of a segment of a tool rests on now."""
         return self._bases.of(tool)
@@ -214,9 +225,9 @@ class Evaluations:
         """End a segment as an error without looking at anything."""
         self._finish(self._enter(segment, waiter), error)
 
-    def restore(self, segment: Segment) -> None:
+    def restore(self, segment: Segment, waiter: Waiter | None = None) -> None:
         """Judge a segment from its stored evidence."""
-        active = self._enter(segment, None)
+        active = self._enter(segment, waiter)
         with self._step(active):
             active.effects = self._requests.effects(segment.completion)
             self._require_unchanged(segment)
@@ -418,8 +429,8 @@ class Evaluations:
 
     def _store(self, active: _Active, segment: Segment, captured: Captured) -> None:
         with self._spawned(active):
-            digest = evidence_digest(captured)
             name = self._cases.write(segment, captured)
+            digest = evidence_digest(captured)  # of data that were digested to be written
             self._effects.post(lambda: self._stored(active, name, digest))
 
     def _question(self, active: _Active, completion: Completion, captured: Captured) -> None:

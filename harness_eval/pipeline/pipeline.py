@@ -99,6 +99,19 @@ class Pipeline:
         return self._evaluations.capturing
 
     @property
+    def judging(self) -> bool:
+        """Whether any run waits for something other than frames."""
+        return self._evaluations.judging
+
+    @property
+    def capture_deadlines(self) -> list[tuple[int, float]]:
+        """When each wait for frames ends: nanoseconds of the ROS clock and steady seconds.
+
+        It ends in the first :meth:`tick` after either of the two.
+        """
+        return self._evaluations.capture_deadlines
+
+    @property
     def ledger_fault(self) -> str:
         """Why the ledger cannot be written now; empty if it can."""
         return self._recorder.fault
@@ -229,6 +242,34 @@ class Pipeline:
             return 0, error.message
         self._evaluations.restore(again)
         return again.attempt, ''
+
+    def judge_stored(
+        self,
+        completion: Completion,
+        receipt: int,
+        evidence: tuple[str, str],
+        waiter: Waiter | None = None,
+    ) -> None:
+        """Judge a segment by the rules of now, from evidence that another process has stored.
+
+        Args:
+            completion: What was reported then.
+            receipt: Nanoseconds of its receipt then.
+            evidence: Name of its case, and the digest of the frames in it.
+            waiter: Gets the outcome, once and whatever it is.
+
+        Raises:
+            LedgerError: It could not be put on record.
+        """
+        name, digest = evidence
+        segment = dataclasses.replace(
+            self._accept(completion, receipt),
+            state=SegmentState.CAPTURED,
+            evidence=name,
+            evidence_digest=digest,
+        )
+        self._recorder.advance(segment)
+        self._evaluations.restore(segment, waiter)
 
     def tick(self, ros_now: int | None = None) -> None:
         """Time has passed: look at every deadline.

@@ -182,7 +182,7 @@ class Recorder:
         self._publish([outcome], updates)
         self.show(segment, Stage.COMPLETED, outcome.label)
         if self._ledger.checkpoint_due:
-            self._effects.spawn_spare(self._checkpoint)
+            self._effects.spawn_spare(lambda: self._beside(self._ledger.checkpoint))
         return outcome
 
     def interrupt(self, run_id: str, last: Segment | None, reason: str) -> None:
@@ -409,11 +409,13 @@ class Recorder:
         except LedgerError as error:  # published again later, which consumers stand
             self._backlog = True
             self.failed(error)
+        if self._ledger.flush_due:
+            self._effects.spawn_spare(lambda: self._beside(self._ledger.flush))
 
-    def _checkpoint(self) -> None:
-        """Let no transaction wait for the disk; on a spawned thread."""
+    def _beside(self, work: Callable[[], None]) -> None:
+        """Have the disk keep up with the record, so that no transaction waits; spawned."""
         try:
-            self._ledger.checkpoint()
+            work()
         except LedgerError as error:  # the next transaction says it better
             log.debug('%s', error.message)
 

@@ -29,7 +29,7 @@ def evidence_digest(captured: Captured) -> str:
             frame.stamp_source,
             frame.frame_id,
             frame.payload_offset,
-            hashlib.sha256(frame.data).hexdigest(),
+            frame.sha256,
         ]
         for name, frame in sorted(captured.frames.items())
     ]

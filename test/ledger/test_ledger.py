@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import dataclasses
 from pathlib import Path
 import resource
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -15,8 +16,16 @@ import time
 import pytest
 
 from harness_eval.contract import EvaluatorError, LedgerError, Status, Verdict
-from harness_eval.ledger import HELD, Ledger, ledger_path, LedgerReader, REJECTED, RELEASED
-from harness_eval.ledger.writer import CHECKPOINT_AFTER
+from harness_eval.ledger import (
+    connection,
+    HELD,
+    Ledger,
+    ledger_path,
+    LedgerReader,
+    REJECTED,
+    RELEASED,
+)
+from harness_eval.ledger.connection import CHECKPOINT_AFTER
 from harness_eval.runs import Completion, Outcome, outcome_of, Segment, SegmentState
 from harness_eval.scene_graph import Op, OpKind, Update
 
@@ -335,14 +344,67 @@ def test_interruptions_of_runs_that_never_end_are_bounded_and_those_of_others_st
     assert kept == ['ended', 'b', 'c', 'd']
 
 
-@pytest.mark.parametrize(('durable', 'level'), [(True, 2), (False, 1)])
-def test_a_durable_transaction_waits_for_the_disk_and_others_do_not(
-    ledger: Ledger, durable: bool, level: int
+def test_what_is_durable_is_to_be_flushed_once_and_other_steps_are_not(ledger: Ledger) -> None:
+    with ledger.transaction():
+        pass
+    assert not ledger.flush_due
+    with ledger.transaction(durable=True):
+        pass
+    assert ledger.flush_due
+    assert not ledger.flush_due
+    ledger.flush()
+
+
+def test_no_transaction_waits_for_the_disk(ledger: Ledger) -> None:
+    for durable in (True, False):
+        with ledger.transaction(durable=durable) as inside:
+            assert inside.exec_driver_sql('PRAGMA synchronous').scalar() == 1
+
+
+def test_a_log_that_is_gone_cannot_be_flushed_and_says_so(ledger: Ledger, path: Path) -> None:
+    Path(f'{path}-wal').unlink()
+    with pytest.raises(LedgerError) as raised:
+        ledger.flush()
+    assert raised.value.kind == 'ledger_unavailable'
+    assert str(path.parent) not in raised.value.message
+
+
+def left_by(url: str, tmp_path: Path, boot: str, *, ends: bool) -> str:
+    """Use a ledger on a boot of the system, to a proper end or not; give its graph."""
+    source = Path(url.removeprefix('sqlite:///'))
+    with pytest.MonkeyPatch.context() as patch:
+        name = tmp_path / 'boot_id'
+        name.write_text(f'{boot}\n')
+        patch.setattr(connection, '_BOOT_ID', name)
+        used = Ledger(url)
+        graph = used.graph_id
+        if not ends:  # keep the files as they are while they are in use
+            for file in source.parent.glob(f'{source.name}*'):
+                shutil.copy(file, tmp_path / file.name)
+        used.close()
+        if not ends:
+            for file in tmp_path.glob(f'{source.name}*'):
+                shutil.copy(file, source.parent / file.name)
+    return graph
+
+
+def test_a_process_that_was_killed_leaves_its_graph_to_the_next(url: str, tmp_path: Path) -> None:
+    first = left_by(url, tmp_path, 'monday', ends=False)
+    assert left_by(url, tmp_path, 'monday', ends=True) == first
+
+
+def test_a_reboot_after_a_proper_end_changes_no_graph(url: str, tmp_path: Path) -> None:
+    first = left_by(url, tmp_path, 'monday', ends=True)
+    assert left_by(url, tmp_path, 'tuesday', ends=True) == first
+
+
+def test_a_power_cut_begins_a_new_graph_so_that_no_revision_means_two_things(
+    url: str, tmp_path: Path
 ) -> None:
-    for wanted in (not durable, durable):
-        with ledger.transaction(durable=wanted) as connection:
-            found = connection.exec_driver_sql('PRAGMA synchronous').scalar()
-    assert found == level
+    first = left_by(url, tmp_path, 'monday', ends=False)
+    second = left_by(url, tmp_path, 'tuesday', ends=False)
+    assert second != first
+    assert left_by(url, tmp_path, 'tuesday', ends=True) == second
 
 
 def fill(ledger: Ledger) -> int:
@@ -361,14 +423,14 @@ def fill(ledger: Ledger) -> int:
 def test_a_file_that_may_grow_no_more_is_a_fault_and_heals(
     ledger: Ledger, reader: LedgerReader
 ) -> None:
-    with ledger._engine.connect() as connection:
-        connection.exec_driver_sql('PRAGMA max_page_count=200')
+    with ledger._engine.connect() as inside:
+        inside.exec_driver_sql('PRAGMA max_page_count=200')
     taken = fill(ledger)
     assert taken > 0
     assert reader.run(f'run {taken - 1}') is not None
     assert reader.run(f'run {taken}') is None
-    with ledger._engine.connect() as connection:
-        connection.exec_driver_sql('PRAGMA max_page_count=100000')
+    with ledger._engine.connect() as inside:
+        inside.exec_driver_sql('PRAGMA max_page_count=100000')
     assert accept(ledger, 'after').order == taken + 1
 
 

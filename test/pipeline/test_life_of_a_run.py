@@ -213,6 +213,7 @@ def test_interruption_at_every_stage_ends_the_run_and_its_updates(
     world: World, moment: str
 ) -> None:
     world.propose('a')
+    world.drain()
     world.end('a')
     if moment != 'capturing':
         world.see()

@@ -111,6 +111,7 @@ def test_a_run_that_was_not_captured_is_lost_and_says_so(world: World) -> None:
 @pytest.mark.parametrize('stage', ['captured', 'started'])
 def test_a_captured_run_is_judged_from_its_stored_evidence(world: World, stage: str) -> None:
     world.propose('a')
+    world.drain()
     world.end('a')
     world.see()
     if stage == 'captured':

@@ -212,6 +212,7 @@ class World:
         """``kill -9`` and a new process: all that is in memory is gone."""
         self.posted.clear()
         self.spawned.clear()
+        self.ledger._opened = False  # nobody notes that its use has come to an end
         self.ledger.close()
         self.start(**options)
 
