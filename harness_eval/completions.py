@@ -14,11 +14,10 @@ from harness_eval.config.models import CompletionSource
 from harness_eval.contract import DecodeError
 from harness_eval.decode import Decoder, FieldPath
 from harness_eval.lines import printable
+from harness_eval.message_types import GOAL_STATUS, TOOL_COMPLETION
 from harness_eval.runs import Completion
 from harness_eval.times import nanoseconds_of
 
-TOOL_COMPLETION = 'harness_eval_msgs/msg/ToolCompletion'
-GOAL_STATUS = 'action_msgs/msg/GoalStatusArray'
 ENDED_STATUSES = frozenset({4, 5, 6})
 """``STATUS_SUCCEEDED``, ``STATUS_CANCELED``, ``STATUS_ABORTED`` of ``action_msgs/GoalStatus``."""
 _MAX_DIGITS = 10
@@ -65,7 +64,7 @@ class CompletionReader:
         if self._source.action is not None:
             return self._ended_goals(data)
         if self._source.type == TOOL_COMPLETION and self._source.run_id is None:
-            return [_tool_completion(self._decoder.message(TOOL_COMPLETION, data))]
+            return [completion_of(self._decoder.message(TOOL_COMPLETION, data))]
         return [self._mapped(data)]
 
     def _mapped(self, data: bytes) -> Completion:
@@ -114,7 +113,12 @@ class CompletionReader:
         return found
 
 
-def _tool_completion(message: Any) -> Completion:
+def completion_of(message: Any) -> Completion:
+    """The completion that a ``ToolCompletion`` or the goal of ``Evaluate`` holds.
+
+    Args:
+        message: Of rclpy or of the decoder.
+    """
     return Completion(
         run_id=message.run_id,
         tool=message.tool,

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from harness_eval.config.models import CaptureSettings, Config, StateSettings
 
 CAMERA_INFO_SUFFIX = '/camera_info'
-"""What the stream of a view's intrinsics is called, behind the name of the view."""
+"""What the stream of a view's intrinsics is called, behind the name of the view; no view or state
+can be called so."""
 
 _LINE_LENGTH = 200
 _VALUES_SHOWN = 4
@@ -87,9 +88,13 @@ def build_observation(
     return Observation(views, states, captured.t_end, captured.spread)
 
 
+def owner_of(stream: str) -> str:
+    """The view or state that a stream belongs to: intrinsics belong to their view."""
+    return stream.removesuffix(CAMERA_INFO_SUFFIX)
+
+
 def _check_known(stream: str, settings: CaptureSettings) -> None:
-    view = stream[: -len(CAMERA_INFO_SUFFIX)] if stream.endswith(CAMERA_INFO_SUFFIX) else stream
-    if view not in settings.views and stream not in settings.states:
+    if owner_of(stream) not in settings.views and stream not in settings.states:
         known = ', '.join([*settings.views, *settings.states]) or 'none'
         raise CaptureError(
             'unknown_stream',

@@ -26,13 +26,10 @@ from harness_eval.contract import (
 )
 from harness_eval.decode import Decoder
 from harness_eval.lines import printable
-from harness_eval.observation import build_observation, input_digest
+from harness_eval.observation import build_observation, CAMERA_INFO_SUFFIX, input_digest, owner_of
 from harness_eval.runs import Completion
 from harness_eval.scene_graph import effect_ops, Op
 from harness_eval.usable import check_usable
-
-CAMERA_INFO = '/camera_info'
-"""What the name of a view's camera_info stream ends in; no view or state can be called so."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +67,7 @@ class Requests:
     def streams_of(self, tool: str) -> tuple[StreamSpec, ...]:
         """The streams that an observation for the tool needs, in order of the configuration."""
         wanted = self._tool(tool).views
-        names = tuple(n for n in self.streams if wanted is None or _owner(n) in wanted)
+        names = tuple(n for n in self.streams if wanted is None or owner_of(n) in wanted)
         return tuple(self.streams[name] for name in names)
 
     def effects(self, completion: Completion) -> tuple[Op, ...]:
@@ -221,10 +218,6 @@ def _declared(tool: ToolSettings, completion: Completion) -> dict[str, str]:
     return {name: value for name, value in completion.arguments if name in tool.arguments}
 
 
-def _owner(stream: str) -> str:
-    return stream[: -len(CAMERA_INFO)] if stream.endswith(CAMERA_INFO) else stream
-
-
 def _streams(config: Config, topics: Mapping[str, str]) -> dict[str, StreamSpec]:
     found: dict[str, StreamSpec] = {}
     for name, view in config.capture.views.items():
@@ -238,8 +231,8 @@ def _streams(config: Config, topics: Mapping[str, str]) -> dict[str, StreamSpec]
         )
         if view.camera_info is not None:
             topic = topics.get(view.camera_info, view.camera_info)
-            found[name + CAMERA_INFO] = StreamSpec(
-                name + CAMERA_INFO, topic, StreamKind.CAMERA_INFO
+            found[name + CAMERA_INFO_SUFFIX] = StreamSpec(
+                name + CAMERA_INFO_SUFFIX, topic, StreamKind.CAMERA_INFO
             )
     for name, state in config.capture.states.items():
         found[name] = StreamSpec(

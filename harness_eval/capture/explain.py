@@ -10,17 +10,19 @@ from harness_eval.capture.frames import StreamKind, TopicFacts
 from harness_eval.capture.intake import Intake, Window
 from harness_eval.config.models import CaptureSettings
 from harness_eval.contract import CaptureError
+from harness_eval.message_types import CAMERA_INFO, COMPRESSED_IMAGE, IMAGE
 from harness_eval.times import seconds
 
 _STILL = 0.5
 """Share of ``wall_timeout`` for which a clock must not have moved to be called stopped. A slow
 simulation advances every few milliseconds; half of the wait is far from that."""
 
-_TYPES = {
-    StreamKind.VIEW: ('sensor_msgs/msg/Image', 'sensor_msgs/msg/CompressedImage'),
-    StreamKind.CAMERA_INFO: ('sensor_msgs/msg/CameraInfo',),
+TYPES_OF_KINDS: dict[StreamKind, tuple[str, ...]] = {
+    StreamKind.VIEW: (IMAGE, COMPRESSED_IMAGE),
+    StreamKind.CAMERA_INFO: (CAMERA_INFO,),
     StreamKind.STATE: (),
 }
+"""Message types that a stream of each kind may have; none named: any."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,7 @@ def _no_publisher(intake: Intake, facts: TopicFacts, _: Moment) -> str | None:
 
 
 def _wrong_type(intake: Intake, facts: TopicFacts, _: Moment) -> str | None:
-    wanted = (intake.spec.type,) if intake.spec.type else _TYPES[intake.spec.kind]
+    wanted = (intake.spec.type,) if intake.spec.type else TYPES_OF_KINDS[intake.spec.kind]
     if intake.mistyped and intake.mistyped == intake.seen:
         return f'expected {" or ".join(wanted)}, found messages of another type'
     if intake.seen or not facts.types:

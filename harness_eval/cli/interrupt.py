@@ -10,8 +10,7 @@ import typer
 from harness_eval.cli.records import DEFAULT_NODE, NodeOption
 from harness_eval.cli.screen import plain, print_screen, refuse
 from harness_eval.cli.with_ros import checked_run_id, linked, nobody, NODE_TIMEOUT
-
-MAX_REASON = 500
+from harness_eval.runs import MAX_REASON
 
 
 def interrupt(

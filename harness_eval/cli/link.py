@@ -16,21 +16,17 @@ import uuid
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, qos_profile_sensor_data, QoSProfile, ReliabilityPolicy
+from rclpy.qos import qos_profile_sensor_data
 from rosgraph_msgs.msg import Clock
 
 from harness_eval.cli.waiting import OnRecord
 from harness_eval.ros.messages import outcome_of_message
+from harness_eval.ros.qos import BURST, latched
 from harness_eval.runs import Outcome, SegmentState
 from harness_eval.times import nanoseconds_of, seconds
 from harness_eval_msgs.msg import RunOutcome
 from harness_eval_msgs.srv import GetRun, InterruptRun, JudgeRun
 
-LATCHED = QoSProfile(
-    depth=1000,
-    reliability=ReliabilityPolicy.RELIABLE,
-    durability=DurabilityPolicy.TRANSIENT_LOCAL,
-)
 FIRST_PATIENCE, LAST_PATIENCE = 0.4, 5.0
 """Seconds until a call counts as lost; doubled with each one. A node that has only just been found
 may hear the request before it knows our way back, and its answer never arrives then."""
@@ -77,7 +73,9 @@ class EvaluatorLink:
             self._get_run = self._node.create_client(GetRun, f'{name}/get_run')
             self._judge_run = self._node.create_client(JudgeRun, f'{name}/judge_run')
             self._interrupt_run = self._node.create_client(InterruptRun, f'{name}/interrupt_run')
-            self._node.create_subscription(RunOutcome, f'{name}/outcomes', self._outcome, LATCHED)
+            self._node.create_subscription(
+                RunOutcome, f'{name}/outcomes', self._outcome, latched(BURST)
+            )
         except BaseException:
             self._context.try_shutdown()
             raise

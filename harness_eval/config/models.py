@@ -16,9 +16,9 @@ from harness_eval.config.evaluation import EvaluationSettings, ToolSettings
 from harness_eval.config.evaluators import EvaluatorSettings
 from harness_eval.config.observation import CaptureSettings, StateSettings, ViewSettings
 from harness_eval.config.sizes import Size
+from harness_eval.message_types import TOOL_COMPLETION
 
 __all__ = [
-    'TOOL_COMPLETION',
     'CaptureSettings',
     'CompletionSource',
     'Config',
@@ -30,8 +30,6 @@ __all__ = [
     'ToolSettings',
     'ViewSettings',
 ]
-
-TOOL_COMPLETION = 'harness_eval_msgs/msg/ToolCompletion'
 
 
 class CompletionSource(Settings):

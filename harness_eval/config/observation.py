@@ -18,9 +18,7 @@ from harness_eval.config.base import (
     Topic,
 )
 from harness_eval.config.checks import UsableCondition
-
-IMAGE = 'sensor_msgs/msg/Image'
-COMPRESSED_IMAGE = 'sensor_msgs/msg/CompressedImage'
+from harness_eval.message_types import COMPRESSED_IMAGE, IMAGE
 
 Stamp = Literal['header', 'receipt']
 

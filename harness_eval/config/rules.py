@@ -9,12 +9,13 @@ from collections.abc import Iterator
 
 from harness_eval.config.draft import Draft
 from harness_eval.config.errors import did_you_mean
-from harness_eval.config.models import CompletionSource, Config, TOOL_COMPLETION
+from harness_eval.config.models import CompletionSource, Config
 from harness_eval.config.placeholders import placeholders
 from harness_eval.config.places import KeyPath
 from harness_eval.config.rules_evaluators import evaluator_rules
 from harness_eval.config.rules_tools import tool_rules
 from harness_eval.config.shape import Finding
+from harness_eval.message_types import TOOL_COMPLETION
 
 _ACTION_TOPICS = ('/_action/status', '/_action/feedback')
 """How the topics end on which the server of an action tells of its goals."""

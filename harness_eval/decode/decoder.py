@@ -10,13 +10,10 @@ from harness_eval.decode import camera_info, compressed, fields, header, raw_ima
 from harness_eval.decode.facts import HeaderFacts, ImageFacts
 from harness_eval.decode.field_path import FieldPath
 from harness_eval.decode.typestore import MessageTypes, normalized
+from harness_eval.message_types import CAMERA_INFO, COMPRESSED_IMAGE, IMAGE
 
 if TYPE_CHECKING:
     from rosbags.typesys.store import Typestore
-
-RAW_IMAGE = 'sensor_msgs/msg/Image'
-COMPRESSED_IMAGE = 'sensor_msgs/msg/CompressedImage'
-CAMERA_INFO = 'sensor_msgs/msg/CameraInfo'
 
 _PADDING = 3
 """Most bytes that pad a message to a multiple of four."""
@@ -135,7 +132,7 @@ class Decoder:
         Raises:
             DecodeError: ``unknown_type``, ``bad_definition``, ``malformed_message``.
         """
-        if type_name == RAW_IMAGE:
+        if type_name == IMAGE:
             return header.image_header(type_name, data)[0]
         if type_name == COMPRESSED_IMAGE:
             return header.compressed_header(type_name, data)[0]
@@ -154,12 +151,12 @@ class Decoder:
                 ``unsupported_encoding``.
         """
         name = normalized(type_name)
-        if name == RAW_IMAGE:
+        if name == IMAGE:
             return raw_image.check(name, data).facts
         if name == COMPRESSED_IMAGE:
             return compressed.check(name, data).facts
         raise DecodeError(
-            'not_an_image', f'{name} is not an image; expected {RAW_IMAGE} or {COMPRESSED_IMAGE}'
+            'not_an_image', f'{name} is not an image; expected {IMAGE} or {COMPRESSED_IMAGE}'
         )
 
     def image(self, type_name: str, data: bytes) -> Image:
@@ -174,12 +171,12 @@ class Decoder:
                 ``unsupported_encoding``.
         """
         name = normalized(type_name)
-        if name == RAW_IMAGE:
+        if name == IMAGE:
             return raw_image.decode(name, data)
         if name == COMPRESSED_IMAGE:
             return compressed.decode(name, data)
         raise DecodeError(
-            'not_an_image', f'{name} is not an image; expected {RAW_IMAGE} or {COMPRESSED_IMAGE}'
+            'not_an_image', f'{name} is not an image; expected {IMAGE} or {COMPRESSED_IMAGE}'
         )
 
     def camera_info(self, type_name: str, data: bytes) -> CameraInfo:

@@ -27,6 +27,7 @@ from harness_eval.contract import (
 from harness_eval.evaluators import Judges
 from harness_eval.evaluators.faults import as_evaluation_error
 from harness_eval.evaluators.probing import Probed, Prober
+from harness_eval.message_types import IMAGE
 
 PROBE_DEADLINE = 30.0
 """Seconds after which a probe that hangs, for example in an import, is given up."""
@@ -129,7 +130,7 @@ def tiny_request() -> EvaluationRequest:
     view = View(
         name='plain',
         topic='plain',
-        type='sensor_msgs/msg/Image',
+        type=IMAGE,
         frame_id='',
         stamp=1,
         age=0.0,

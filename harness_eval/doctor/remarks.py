@@ -8,14 +8,10 @@ from enum import Enum
 import math
 
 from harness_eval.capture import smallest_spread, StreamKind, TopicFacts
+from harness_eval.capture.explain import TYPES_OF_KINDS
 from harness_eval.config.models import CaptureSettings
 from harness_eval.doctor.streams import StreamStatistics
 from harness_eval.times import seconds
-
-_TYPES = {
-    StreamKind.VIEW: ('sensor_msgs/msg/Image', 'sensor_msgs/msg/CompressedImage'),
-    StreamKind.CAMERA_INFO: ('sensor_msgs/msg/CameraInfo',),
-}
 
 FRAMES_NEEDED = 2
 """Frames of a view in one capture: the first one only proves that the second differs from it."""
@@ -67,7 +63,7 @@ def graph_remarks(measured: StreamStatistics, facts: TopicFacts) -> Iterator[Rem
         facts: What the graph says about its topic.
     """
     spec = measured.spec
-    wanted = (spec.type,) if spec.type else _TYPES.get(spec.kind, ())
+    wanted = (spec.type,) if spec.type else TYPES_OF_KINDS[spec.kind]
     if not facts.publishers:
         words = (
             'no_publisher',

@@ -16,10 +16,11 @@ from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
+from harness_eval.completions import completion_of
 from harness_eval.contract import EvaluationError
 from harness_eval.lines import describe
 from harness_eval.pipeline import Waiter
-from harness_eval.ros.messages import completion_of, event_message, outcome_message
+from harness_eval.ros.messages import event_message, outcome_message
 from harness_eval.runs import Completion, Outcome, outcome_of, OutcomeKind, Segment
 from harness_eval.stages import Event
 from harness_eval_msgs.action import Evaluate

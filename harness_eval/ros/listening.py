@@ -14,6 +14,7 @@ from harness_eval.capture import StreamSpec, TopicFacts
 from harness_eval.config import Config
 from harness_eval.decode import Decoder, FieldPath
 from harness_eval.doctor import StreamMeter, StreamStatistics
+from harness_eval.message_types import CAMERA_INFO
 from harness_eval.requests import Requests
 from harness_eval.ros.taps import Taps
 
@@ -85,7 +86,7 @@ class Listening:
         types = {spec.topic: spec.type for spec in specs.values() if spec.type}
         for spec in specs.values():
             if spec.name not in config.capture.states and not spec.type:
-                types[spec.topic] = 'sensor_msgs/msg/CameraInfo'
+                types[spec.topic] = CAMERA_INFO
         self._taps = Taps(node, types, (), self._heard, group)
 
     @property

@@ -1,16 +1,15 @@
-"""Outcomes, verdicts and events as messages, and completions from goals."""
+"""Outcomes, verdicts and events as messages."""
 
 from __future__ import annotations
 
 import json
 import math
-from typing import Any
 
 from builtin_interfaces.msg import Time
 
 from harness_eval.contract import Status, Verdict
 from harness_eval.ledger import UpdateRecord
-from harness_eval.runs import Completion, Outcome, OutcomeKind
+from harness_eval.runs import Outcome, OutcomeKind
 from harness_eval.stages import Event, Stage
 from harness_eval.times import nanoseconds_of, sec_and_nanosec
 from harness_eval_msgs.msg import EvaluationEvent, RunOutcome, SceneGraphRejection
@@ -40,17 +39,6 @@ def time_message(nanoseconds: int) -> Time:
     """Nanoseconds since the epoch as a message."""
     sec, nanosec = sec_and_nanosec(nanoseconds)
     return Time(sec=sec, nanosec=nanosec)
-
-
-def completion_of(message: Any) -> Completion:
-    """The completion that a ``ToolCompletion`` or the goal of ``Evaluate`` holds."""
-    return Completion(
-        run_id=message.run_id,
-        tool=message.tool,
-        segment=message.segment,
-        stamp=nanoseconds_of(message.header.stamp),
-        arguments=tuple((pair.key, pair.value) for pair in message.arguments),
-    )
 
 
 def verdict_message(outcome: Outcome) -> VerdictMessage:

@@ -14,7 +14,6 @@ import time
 from typing import Any
 
 from rclpy.clock import Clock, ClockType
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from harness_eval.calls import JudgeCalls
 from harness_eval.config import Config
@@ -25,6 +24,7 @@ from harness_eval.doctor.remarks import graph_remarks, subject_of
 from harness_eval.evaluators.probing import Probed, Prober
 from harness_eval.readiness import CAPTURE_ERRORS, Readiness, ToolReadiness, unready
 from harness_eval.ros.listening import Listening, servers_of, streams_of
+from harness_eval.ros.qos import latched
 from harness_eval.runs import Outcome, OutcomeKind
 from harness_eval.threads import Threads
 from harness_eval_msgs.msg import Readiness as ReadinessMessage
@@ -36,12 +36,6 @@ LOOK_PERIOD = 1.0
 """Seconds between two looks at the graph and the judges."""
 HEAR_PERIOD = 0.1
 """Seconds between two looks at what is heard, while something is."""
-
-LATCHED = QoSProfile(
-    depth=1,
-    reliability=ReliabilityPolicy.RELIABLE,
-    durability=DurabilityPolicy.TRANSIENT_LOCAL,
-)
 
 
 class ReadinessPublisher:
@@ -94,7 +88,7 @@ class ReadinessPublisher:
         self._hearing_since: float | None = None
         self._closed = False
         self.tools: tuple[ToolReadiness, ...] | None = None
-        self._publisher = node.create_publisher(ReadinessMessage, '~/readiness', LATCHED)
+        self._publisher = node.create_publisher(ReadinessMessage, '~/readiness', latched(1))
         # On the steady clock: whether a tool is ready is asked while a simulation is paused, too.
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._look_timer = node.create_timer(

@@ -35,11 +35,12 @@ from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import ParameterException
 from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import QoSProfile
 
 from harness_eval.contract import HarnessEvalError
 from harness_eval.graph_follower import Answer, GraphFollower, Question
 from harness_eval.lines import describe
+from harness_eval.ros.qos import BURST, latched
 from harness_eval.ros.scene_graph_messages import snapshot_to_message, update_from_message
 from harness_eval.ros.scene_graph_parameters import asking_seconds, initial_graph
 from harness_eval.ros.scene_graph_status import scene_graph_status
@@ -48,9 +49,6 @@ from harness_eval.scene_graph import SceneGraph, Update
 from harness_eval_msgs.msg import SceneGraph as SceneGraphMessage
 from harness_eval_msgs.msg import SceneGraphUpdate
 from harness_eval_msgs.srv import GetUpdates, QuerySceneGraph
-
-UPDATES_DEPTH = 1000
-"""Released updates that a late subscriber gets from the topic alone."""
 
 SERVICE_DEPTH = 100
 """Requests that may wait; with the default of 10 a burst of callers would lose some."""
@@ -74,14 +72,6 @@ BAD_CONFIGURATION = 2
 """Exit code for bad usage or configuration."""
 
 Method = TypeVar('Method', bound=Callable[..., Any])
-
-
-def _latched(depth: int) -> QoSProfile:
-    return QoSProfile(
-        depth=depth,
-        reliability=ReliabilityPolicy.RELIABLE,
-        durability=DurabilityPolicy.TRANSIENT_LOCAL,
-    )
 
 
 def _guarded(method: Method) -> Method:
@@ -137,7 +127,7 @@ class SceneGraphNode(Node):
         reentrant = ReentrantCallbackGroup()
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._snapshots = self.create_publisher(
-            SceneGraphMessage, 'scene_graph/snapshot', _latched(1)
+            SceneGraphMessage, 'scene_graph/snapshot', latched(1)
         )
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
         services = QoSProfile(depth=SERVICE_DEPTH)
@@ -155,7 +145,7 @@ class SceneGraphNode(Node):
             SceneGraphUpdate,
             'scene_graph/updates',
             self._on_update,
-            _latched(UPDATES_DEPTH),
+            latched(BURST),
             callback_group=in_order,
         )
         self._snapshot_timer = self.create_timer(

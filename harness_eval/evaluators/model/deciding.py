@@ -5,8 +5,8 @@ from __future__ import annotations
 from harness_eval.contract import Abstention, Status, Verdict
 from harness_eval.evaluators.model.errors import ModelError
 from harness_eval.evaluators.model.parse import Seen
-from harness_eval.evaluators.model.verdict_form import CANNOT_TELL, POST_CONDITION, ReadVerdict
-from harness_eval.judging import Thresholds
+from harness_eval.evaluators.model.verdict_form import CANNOT_TELL, ReadVerdict
+from harness_eval.judging import POST_CONDITION, Thresholds
 from harness_eval.lines import show
 
 

@@ -23,10 +23,9 @@ from harness_eval.evaluators.model.parse import (
     validated,
     Words,
 )
-from harness_eval.judging import FOREIGN_FAILURE_KINDS
+from harness_eval.judging import FOREIGN_FAILURE_KINDS, POST_CONDITION
 
 CANNOT_TELL = 'cannot_tell'
-POST_CONDITION = 'post_condition'
 REPORT_WORDS = '- report: the values to report, as described with them.\n'
 
 
