@@ -2,8 +2,8 @@
 
 ``python -m harness_eval.demo.episodes --out episodes --count 400 --seed 1`` writes one rosbag2
 folder (MCAP) for every twenty runs, with what a robot would have recorded around the end of each
-segment, and ``labels.csv``: what really happened, from the state of the simulator. The same
-seed gives the same bags.
+segment, and ``labels.csv``: what really happened, from the state of the simulator. The same seed
+gives the same bags, byte for byte with the same libraries and the same renderer.
 """
 
 from __future__ import annotations
@@ -17,9 +17,13 @@ import os
 from pathlib import Path
 import sys
 import time
-from typing import Final
+from typing import Final, TYPE_CHECKING
 
+from harness_eval.contract import Status
 from harness_eval.demo.episode_plan import demo_session, plan, Session
+
+if TYPE_CHECKING:
+    from harness_eval.demo.episode_run import Ended
 
 LABEL_COLUMNS: Final = ('run_id', 'segment', 'source', 'label', 'note')
 
@@ -43,12 +47,17 @@ def record(session: Session, folder: Path, jpeg: int | None, rate: float) -> lis
     with Recording(folder / session.name, jpeg, session.seed) as recording:
         player = EpisodePlayer(session, recording, rate)
         try:
-            return [
-                [end.run_id, str(end.segment), session.name, end.truth.value, end.wrong]
-                for end in player.play()
-            ]
+            return [_row(session.name, ended) for ended in player.play()]
         finally:
             player.close()
+
+
+def _row(source: str, ended: Ended) -> list[str]:
+    """A row of ``labels.csv``: a segment after which the tool has to go on has not succeeded."""
+    label = Status.SUCCESS if ended.truth is Status.SUCCESS else Status.FAILURE
+    unfinished = 'not done yet' if ended.truth is Status.PROCESS else ''
+    note = ', '.join(part for part in (unfinished, ended.wrong) if part)
+    return [ended.run_id, str(ended.segment), source, label.value, note]
 
 
 def record_all(

@@ -37,7 +37,7 @@ def befall(cell: Cell, mishap: Mishap, rng: np.random.Generator) -> Motion:
     elif mishap is Mishap.HELD_LOW:
         yield from _go_to_height(cell, GRASP_HEIGHT['bottle'] + rng.uniform(0.010, 0.130))
     elif mishap is Mishap.DRAWN_OUT:
-        yield from _go_to_height(cell, float(cell.commanded[2]) + rng.uniform(0.0, 0.030))
+        yield from _go_to_height(cell, float(cell.commanded[2]) + rng.uniform(0.0, 0.015))
     for _ in range(round(_CALM / CONTROL_PERIOD)):
         yield
 

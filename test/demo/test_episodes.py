@@ -100,6 +100,17 @@ def test_labels_say_what_really_happened(recorded: Path) -> None:
     ]
 
 
+def test_a_segment_after_which_the_tool_has_to_go_on_is_no_success(tmp_path: Path) -> None:
+    peg = Episode(Step('insert_peg', fault=Fault.PEG_BLOCKED, reset=True))
+    record_all([replace(SHORT, episodes=(peg,))], tmp_path, jpeg=50, rate=2.0, jobs=1)
+    with (tmp_path / 'labels.csv').open(newline='') as file:
+        rows = [(row['segment'], row['label'], row['note']) for row in csv.DictReader(file)]
+    assert rows == [
+        ('0', 'failure', 'not done yet, peg blocked'),
+        ('1', 'failure', 'peg blocked'),
+    ]
+
+
 def test_a_bag_holds_what_a_robot_would_have_recorded_around_each_end(recorded: Path) -> None:
     heard = messages(recorded / 'short')
     topics = {topic for topic, _, _ in heard}
