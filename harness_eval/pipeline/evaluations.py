@@ -8,7 +8,6 @@ import dataclasses
 from dataclasses import dataclass
 import logging
 
-from harness_eval.calls import JudgeCalls
 from harness_eval.capture import Capture, Captured, Frame, StreamSpec, TopicFacts
 from harness_eval.cases import CaseStore
 from harness_eval.config import Config
@@ -29,7 +28,7 @@ from harness_eval.pipeline.effects import Guarded, Waiter
 from harness_eval.pipeline.oracles import Oracles, Question
 from harness_eval.pipeline.recorder import Recorder
 from harness_eval.pipeline.stored import check_evidence, evidence_digest
-from harness_eval.reported_calls import Cancellable, ReportedCalls
+from harness_eval.reported_calls import Cancellable, Judge, ReportedCalls
 from harness_eval.requests import Prepared, Requests
 from harness_eval.runs import (
     Completion,
@@ -92,8 +91,8 @@ class _Active:
     """A segment under evaluation. Its identity tells late answers from current ones.
 
     ``step`` is what it waits for on a spawned thread, and ``preparing`` the making of the question
-    meanwhile. ``following`` is what the question led to while the evidence was still being
-    written; it waits until that is on record.
+    meanwhile. ``question`` is what the judge is to be asked, and ``ending`` what its making led to
+    instead; both wait until the evidence is written, since without that no judge is asked.
     """
 
     segment: Segment
@@ -102,7 +101,8 @@ class _Active:
     streams: tuple[StreamSpec, ...] = ()
     step: _Step | None = None
     preparing: _Step | None = None
-    following: Callable[[], None] | None = None
+    question: EvaluationRequest | None = None
+    ending: EvaluationError | None = None
     call: Cancellable | None = None
     evaluator: str = ''
     digest: str = ''
@@ -133,7 +133,7 @@ class Evaluations:
         self,
         config: Config,
         cases: CaseStore,
-        judges: Mapping[str, JudgeCalls],
+        judges: Mapping[str, Judge],
         decoder: Decoder,
         effects: Guarded,
         requests: Requests,
@@ -452,9 +452,7 @@ class Evaluations:
         prepared = self._requests.prepare(completion, captured)
         self._effects.post(lambda: self._prepared(active, prepared))
         self._requests.check_usable(prepared.request.observation)
-        self._effects.post(
-            lambda: self._when_stored(active, lambda: self._ask(active, prepared.request))
-        )
+        self._effects.post(lambda: self._may_be_asked(active, prepared.request))
 
     @contextmanager
     def _spawned(
@@ -488,22 +486,26 @@ class Evaluations:
         self._oracles.stored(active.oracle, name)
         # From now on the case belongs to the segment, even if the next line fails.
         active.segment = dataclasses.replace(active.segment, evidence=name, evidence_digest=digest)
-        if self._advance(active, SegmentState.CAPTURED):
+        if active.question is not None:
+            self._ask(active, active.question)
+        elif self._advance(active, SegmentState.CAPTURED):
             self._recorder.show(active.segment, Stage.CAPTURED)
-        following, active.following = active.following, None
-        if following is not None:
-            following()
+            if active.ending is not None:
+                self._finish(active, active.ending)
 
-    def _when_stored(self, active: _Active, following: Callable[[], None]) -> None:
-        """Go on at once, or when the evidence is on record: no judge is asked without."""
-        if active.step is not None and active.step.error is _WRITING:
-            active.following = following
+    def _may_be_asked(self, active: _Active, request: EvaluationRequest) -> None:
+        """Ask the judge now, or when the evidence is written."""
+        if _is_being_written(active):
+            active.question = request
         else:
-            following()
+            self._ask(active, request)
 
     def _finish_when_stored(self, active: _Active, error: EvaluationError) -> None:
         """End a segment as an error that can be judged again, from the evidence."""
-        self._when_stored(active, lambda: self._finish(active, error))
+        if _is_being_written(active):
+            active.ending = error
+        else:
+            self._finish(active, error)
 
     def _prepared(self, active: _Active, prepared: Prepared) -> None:
         """Note what an outcome will rest on, be it a verdict or that nobody can tell."""
@@ -519,7 +521,11 @@ class Evaluations:
             tool = active.segment.completion.tool
             judge = self._judges[self._config.evaluator_of(tool)]
             active.evaluator = judge.evaluator
+            captured = active.segment.state is SegmentState.RECEIVED
+            # One commit for both where the question was ready before the evidence was.
             if self._advance(active, SegmentState.STARTED):
+                if captured:
+                    self._recorder.show(active.segment, Stage.CAPTURED)
                 # An answer comes back by the queue, so that it is never shown before this.
                 active.call = self._reports.call(
                     tool, judge, request, lambda answer: self._post_judged(active, answer)
@@ -610,6 +616,10 @@ class Evaluations:
         if keep == 'all' or outcome.state in OPEN_AGAIN:
             return True
         return keep == 'failures' and outcome.state is not SegmentState.SUCCESS
+
+
+def _is_being_written(active: _Active) -> bool:
+    return active.step is not None and active.step.error is _WRITING
 
 
 def _frame(

@@ -3,6 +3,8 @@
 ``KILL_STEP`` names what a transaction of the ledger writes (``hold``, ``RECEIVED``, ``CAPTURED``,
 ``STARTED``, ``decide`` or ``published``), ``KILL_WHEN`` whether the end comes ``before`` or
 ``after`` its commit. It counts from the first proposal on; the node itself knows nothing of it.
+Where the question is ready before the evidence is written, ``CAPTURED`` and ``STARTED`` are one
+commit; with the step ``CAPTURED`` the question is late.
 """
 
 from __future__ import annotations
@@ -12,10 +14,12 @@ from contextlib import contextmanager
 import os
 import signal
 import sys
+import time
 from typing import Any
 
 from harness_eval.ledger import Ledger
 from harness_eval.pipeline import Pipeline
+from harness_eval.requests import Requests
 
 STEP = os.environ.get('KILL_STEP', '')
 WHEN = os.environ.get('KILL_WHEN', 'after')
@@ -24,6 +28,7 @@ armed = False
 steps: list[str] = []
 real_transaction = Ledger.transaction
 real_propose = Pipeline.propose
+real_prepare = Requests.prepare
 
 
 def die() -> None:
@@ -63,7 +68,15 @@ def propose(pipeline: Pipeline, update: Any) -> None:
     real_propose(pipeline, update)
 
 
+def prepare_late(requests: Requests, *arguments: Any) -> Any:
+    """Take longer than the evidence to be written."""
+    time.sleep(0.5)
+    return real_prepare(requests, *arguments)
+
+
 if __name__ == '__main__':
+    if STEP == 'CAPTURED':
+        Requests.prepare = prepare_late  # type: ignore[method-assign]
     Ledger.transaction = transaction  # type: ignore[method-assign]
     Pipeline.propose = propose  # type: ignore[method-assign]
     noted('hold', lambda *_: 'hold')
