@@ -8,6 +8,7 @@ what blocks to daemon threads. Subscriptions are made and destroyed on the execu
 from __future__ import annotations
 
 from collections.abc import Callable
+import gc
 import logging
 import os
 from pathlib import Path
@@ -130,6 +131,10 @@ class EvaluatorNode(LifecycleNode):
             self._deactivate()
             raise
         self.get_logger().info(self._healthy)
+        # What lives from now to the end is not looked through again and again for garbage: that
+        # would hold up everything for tens of milliseconds, now and then.
+        gc.collect()
+        gc.freeze()
 
     def _deactivate(self) -> None:
         if self._work is not None:
