@@ -3,10 +3,10 @@
 Each segment that both replays judged is compared by the most trusted metric that *both* produced:
 
 1. ``truth``: 1 if the verdict agrees with what really happened (a label, or the oracle), else 0;
-   an error, an abstention and ``process`` produce none;
+   an error, an abstention, ``process`` and the verdict of an oracle itself produce none;
 2. ``report``: the output of the tool's report that its configuration names as its ``metric``,
    divided by its scale;
-3. ``score``: the judge's own score, in [0, 1].
+3. ``score``: the judge's own score, in [0, 1]; that of an abstention too, if it has one.
 
 A difference is what the candidate has more of it, cut to [-1, 1], so that none counts more than a
 wrong verdict put right. A segment without any metric says nothing and vetoes nothing.
@@ -211,4 +211,4 @@ def _reported(result: Result, metric: Metric) -> float | None:
 
 def _score(result: Result) -> float | None:
     verdict = result.outcome.verdict
-    return None if verdict is None else verdict.score
+    return result.outcome.score if verdict is None else verdict.score

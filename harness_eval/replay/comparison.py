@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import Enum
 import math
 from typing import Any
 
 from harness_eval.contract import Status
+from harness_eval.replay.metrics import has_own_truth
 from harness_eval.replay.paired_test import PairedTest
 from harness_eval.replay.results import Result, Skipped, Truth
 
@@ -161,9 +162,14 @@ class Comparison:
 
 
 def agrees(result: Result, truth: Truth | None) -> bool | None:
-    """Whether the verdict agrees with the truth; None: no truth, or no verdict that could."""
+    """Whether the verdict agrees with the truth; None: no truth, or no verdict that could.
+
+    The verdict that an oracle gave agrees with what that oracle says, which means nothing.
+    """
     verdict = result.outcome.verdict
     if truth is None or verdict is None or verdict.status is Status.PROCESS:
+        return None
+    if not has_own_truth(replace(result, truth=truth)):
         return None
     return (verdict.status is Status.SUCCESS) == truth.correct
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 import json
 import math
@@ -14,7 +15,7 @@ import pytest
 from harness_eval.replay.compare import compare, CompareError
 from harness_eval.replay.comparison import Comparison, Decision
 from harness_eval.replay.paired_test import fewest_differing, paired_test
-from harness_eval.replay.results import Metric, Replayed, Skipped
+from harness_eval.replay.results import Metric, Replayed, Skipped, Truth
 
 WRONG, RIGHT = 'failure', 'success'  # of runs that really succeeded
 
@@ -278,6 +279,28 @@ def test_the_truth_that_one_replay_knows_holds_for_both() -> None:
     )
     assert found.pairs[0].difference == 1.0
     assert found.pairs[0].correction
+
+
+def test_a_verdict_that_the_oracle_gave_proves_nothing() -> None:
+    known = Truth(True, 'oracle')
+    base = replace(result_of('failure'), truth=known)
+    outcome = result_of('success').outcome
+    assert outcome.verdict is not None
+    by_oracle = replace(outcome, verdict=replace(outcome.verdict, route='oracle:sim'))
+    candidate = replace(base, outcome=by_oracle)
+    assert compare(replayed(base), replayed(candidate)).pairs[0].metric == ''
+    label = Truth(True, 'label')
+    found = compare(
+        replayed(replace(base, truth=label)), replayed(replace(candidate, truth=label))
+    )
+    assert found.pairs[0].difference == 1.0
+
+
+def test_the_score_of_an_abstention_counts() -> None:
+    unsure = result_of('abstained')
+    unsure = replace(unsure, outcome=replace(unsure.outcome, score=0.6))
+    found = compare(replayed(unsure), replayed(result_of('success', score=0.9)))
+    assert found.pairs[0].difference == pytest.approx(0.3)
 
 
 def test_two_truths_of_one_segment_are_an_error() -> None:
