@@ -12,7 +12,8 @@ from typing import Any
 
 from harness_eval.config.models import CompletionSource
 from harness_eval.contract import DecodeError
-from harness_eval.decode import Decoder, FieldPath
+from harness_eval.decode import Decoder
+from harness_eval.field_path import FieldPath
 from harness_eval.lines import printable
 from harness_eval.message_types import GOAL_STATUS, TOOL_COMPLETION
 from harness_eval.runs import Completion

@@ -25,7 +25,8 @@ from harness_eval.contract import (
     State,
     View,
 )
-from harness_eval.decode import Decoder, FieldPath, ImageFacts
+from harness_eval.decode import Decoder, ImageFacts
+from harness_eval.field_path import FieldPath
 from harness_eval.lines import printable
 from harness_eval.times import seconds
 

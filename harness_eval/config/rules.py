@@ -15,6 +15,7 @@ from harness_eval.config.places import KeyPath
 from harness_eval.config.rules_evaluators import evaluator_rules
 from harness_eval.config.rules_tools import tool_rules
 from harness_eval.config.shape import Finding
+from harness_eval.field_path import FieldPath
 from harness_eval.message_types import TOOL_COMPLETION
 
 _ACTION_TOPICS = ('/_action/status', '/_action/feedback')
@@ -193,9 +194,6 @@ def _readable_placeholders(text: str) -> tuple[str, ...]:
 
 
 def _field_path(path: KeyPath, text: str) -> Iterator[Finding]:
-    # Only here: the decoder brings more than a file without states needs.
-    from harness_eval.decode import FieldPath
-
     try:
         FieldPath.parse(text)
     except ValueError as error:

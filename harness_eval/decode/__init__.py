@@ -7,6 +7,6 @@ never made up.
 
 from harness_eval.decode.decoder import Decoder
 from harness_eval.decode.facts import HeaderFacts, ImageFacts
-from harness_eval.decode.field_path import FieldPath
+from harness_eval.field_path import FieldPath
 
 __all__ = ['Decoder', 'FieldPath', 'HeaderFacts', 'ImageFacts']

@@ -8,8 +8,8 @@ from typing import Any, TYPE_CHECKING
 from harness_eval.contract import CameraInfo, DecodeError, Image
 from harness_eval.decode import camera_info, compressed, fields, header, raw_image
 from harness_eval.decode.facts import HeaderFacts, ImageFacts
-from harness_eval.decode.field_path import FieldPath
 from harness_eval.decode.typestore import MessageTypes, normalized
+from harness_eval.field_path import FieldPath
 from harness_eval.message_types import CAMERA_INFO, COMPRESSED_IMAGE, IMAGE
 
 if TYPE_CHECKING:

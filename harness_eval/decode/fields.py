@@ -11,7 +11,7 @@ import uuid
 import numpy as np
 
 from harness_eval.contract import DecodeError
-from harness_eval.decode.field_path import FieldPath, Index, Match, Slice, Step
+from harness_eval.field_path import FieldPath, Index, Match, Slice, Step
 from harness_eval.times import SECOND
 
 MAX_VALUES = 4096

@@ -9,7 +9,8 @@ import math
 
 from harness_eval.capture import StreamKind, StreamSpec
 from harness_eval.contract import DecodeError
-from harness_eval.decode import Decoder, FieldPath
+from harness_eval.decode import Decoder
+from harness_eval.field_path import FieldPath
 from harness_eval.times import SECOND, seconds
 
 

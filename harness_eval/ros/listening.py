@@ -12,8 +12,9 @@ from rclpy.node import Node
 
 from harness_eval.capture import StreamSpec, TopicFacts
 from harness_eval.config import Config
-from harness_eval.decode import Decoder, FieldPath
+from harness_eval.decode import Decoder
 from harness_eval.doctor import StreamMeter, StreamStatistics
+from harness_eval.field_path import FieldPath
 from harness_eval.message_types import CAMERA_INFO
 from harness_eval.requests import Requests
 from harness_eval.ros.taps import Taps
