@@ -178,7 +178,7 @@ class IsolatedJudge:
 
 def _error(told: dict[str, Any], ref: str) -> EvaluationError:
     family = _FAMILIES.get(told['family'], EvaluatorError)
-    error = family(
+    error: EvaluationError = family(
         str(told['kind']), str(told['message']), evaluator=ref, retryable=bool(told['retryable'])
     )
     if isinstance(error, Abstention) and told.get('score') is not None:
