@@ -1,0 +1,283 @@
+"""One MCAP file, read in windows.
+
+A window is read by way of the index that follows each chunk: only chunks that reach into the
+window are looked at, and of those only the index of the channels wanted. A message of a chunk
+that is not packed is then read from its place; a packed chunk is unpacked whole. What is held is
+the places of the messages of those chunks that cover one time, and :data:`KEPT_BYTES` of unpacked
+chunks, however large the file is.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Collection, Iterator, Mapping
+from functools import partial
+from operator import itemgetter
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from harness_eval.replay.bags import mcap_records as records
+from harness_eval.replay.bags.bag import BagMessage, BagTopic, Definition, Note
+from harness_eval.replay.bags.mcap_index import chunk_head, chunk_records, read_index
+from harness_eval.replay.bags.mcap_records import Channel, Chunk, McapDamage
+from harness_eval.replay.bags.order import merged
+from harness_eval.replay.bags.packed import MAX_UNPACKED, PackedError
+from harness_eval.replay.bags.qos import offered_qos
+from harness_eval.replay.sources import SourceError
+from harness_eval.runs import printable
+
+KEPT_BYTES = 64 << 20
+"""Most bytes of unpacked chunks that are kept during one iteration; one chunk always is."""
+_KEPT_HEADS = 1000
+_FOREVER = 1 << 64
+_MESSAGE_BEGIN = records.LEAD + records.MESSAGE_LEAD
+
+_FORMS = {'ros2msg': 'ros2msg', 'ros2idl': 'ros2idl', 'omgidl': 'ros2idl'}
+_MAX_INDEX = 1 << 28
+
+Place = tuple[int, int, int, Chunk | None]
+"""Receipt of a message, where its record begins in its chunk (or file), its channel, its chunk."""
+
+
+class McapFile:
+    """An MCAP file.
+
+    Args:
+        path: The file.
+        note: Takes what cannot be read.
+
+    Attributes:
+        margin: 0: its times are known.
+
+    Raises:
+        SourceError: ``bag_damaged``: nothing of it can be read.
+        OSError: The file cannot be read.
+    """
+
+    margin = 0
+
+    def __init__(self, path: Path, note: Note) -> None:
+        self._path = path
+        self._note = note
+        with path.open('rb') as file:
+            try:
+                self._index = read_index(file)
+            except McapDamage as error:
+                raise SourceError(
+                    'bag_damaged', f'{path.name} cannot be read: {error}; record it again'
+                ) from None
+        if self._index.cut:
+            note('bag_cut', f'{path.name} {self._index.cut}; what comes before that is used')
+        self._channels = {
+            number: channel
+            for number, channel in self._index.channels.items()
+            if self._usable(channel)
+        }
+        self._topics = self._describe()
+
+    @property
+    def topics(self) -> Mapping[str, BagTopic]:
+        """What the file holds, by absolute name."""
+        return self._topics
+
+    @property
+    def definitions(self) -> Mapping[str, Definition]:
+        """The definitions that the file carries, by type."""
+        return {
+            schema.name: Definition(schema.text, _FORMS[schema.encoding])
+            for schema in self._index.schemas.values()
+            if schema.encoding in _FORMS and schema.text.strip()
+        }
+
+    @property
+    def span(self) -> tuple[int, int] | None:
+        """First and last receipt, nanoseconds; None without messages."""
+        return self._index.span
+
+    def close(self) -> None:
+        """Nothing is held between two iterations."""
+
+    def messages(
+        self, topics: Collection[str], start: int | None, stop: int | None
+    ) -> Iterator[BagMessage]:
+        """Messages in order of receipt, ``start`` included, ``stop`` not."""
+        wanted = {number: c for number, c in self._channels.items() if c.topic in topics}
+        window = (0 if start is None else start, _FOREVER if stop is None else stop)
+        with self._path.open('rb') as file:
+            contents = _Contents(file)
+            parts = [(window[0], partial(self._loose, wanted, window))]
+            parts += [
+                (
+                    max(chunk.start, window[0]),
+                    partial(self._places, contents, chunk, wanted, window),
+                )
+                for chunk in self._index.chunks
+                if chunk.start < window[1]
+                and chunk.end >= window[0]
+                and not (chunk.indexes and wanted.keys().isdisjoint(chunk.indexes))
+            ]
+            for receipt, at, number, chunk in merged(parts, itemgetter(0)):
+                try:
+                    data = contents.message(chunk, number, at)
+                except (McapDamage, PackedError) as error:
+                    self._damaged(receipt, error)
+                    continue
+                channel = wanted[number]
+                yield BagMessage(channel.topic, self._type(channel), data, receipt)
+
+    def _places(
+        self,
+        contents: _Contents,
+        chunk: Chunk,
+        wanted: Collection[int],
+        window: tuple[int, int],
+    ) -> Iterator[Place]:
+        try:
+            found = contents.places(chunk, wanted)
+        except (McapDamage, PackedError) as error:
+            self._damaged(chunk.start, error)
+            return
+        for receipt, at, number in sorted(found):
+            if window[0] <= receipt < window[1]:
+                yield receipt, at, number, chunk
+
+    def _loose(self, wanted: Collection[int], window: tuple[int, int]) -> Iterator[Place]:
+        numbers, receipts, places = (np.asarray(column) for column in self._index.loose)
+        taken = (receipts >= window[0]) & np.isin(numbers, list(wanted))
+        if window[1] < _FOREVER:
+            taken &= receipts < window[1]
+        chosen = np.flatnonzero(taken)
+        for at in chosen[np.argsort(receipts[chosen], kind='stable')]:
+            yield int(receipts[at]), int(places[at]), int(numbers[at]), None
+
+    def _damaged(self, receipt: int, error: Exception) -> None:
+        self._note(
+            'bag_damaged',
+            f'{self._path.name} is damaged at {receipt / 1e9:.3f} s: {error}; the messages there '
+            'are left out',
+        )
+
+    def _type(self, channel: Channel) -> str:
+        schema = self._index.schemas.get(channel.schema)
+        return '' if schema is None else schema.name
+
+    def _usable(self, channel: Channel) -> bool:
+        if channel.encoding == 'cdr':
+            return True
+        self._note(
+            'unsupported_encoding',
+            f'{channel.topic} is encoded as {printable(channel.encoding, 20)!r}, expected cdr; '
+            'it is left out',
+        )
+        return False
+
+    def _describe(self) -> dict[str, BagTopic]:
+        found: dict[str, BagTopic] = {}
+        counts = self._index.counts
+        for channel in self._channels.values():
+            known = found.get(channel.topic)
+            count = None if counts is None else counts.get(channel.id, 0)
+            if known is not None and count is not None:
+                count += known.count or 0
+            found[channel.topic] = BagTopic(
+                channel.topic,
+                self._type(channel) if known is None else known.type,
+                count,
+                (
+                    *(() if known is None else known.qos),
+                    *offered_qos(channel.metadata.get('offered_qos_profiles', '')),
+                ),
+            )
+        return found
+
+
+class _Contents:
+    """What is read of a file during one iteration."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._heads: OrderedDict[int, records.ChunkHead] = OrderedDict()
+        self._unpacked: OrderedDict[int, bytes] = OrderedDict()
+
+    def places(self, chunk: Chunk, wanted: Collection[int]) -> list[tuple[int, int, int]]:
+        """Receipt, place and channel of the messages of a chunk."""
+        found = []
+        if not chunk.indexes:
+            data = self._records(chunk)
+            for kind, first, _ in records.walk(data, cut=chunk.cut):
+                if kind == records.MESSAGE:
+                    lead = data[first : first + records.MESSAGE_LEAD]
+                    number, receipt = records.message(lead)
+                    if number in wanted:
+                        found.append((receipt, first - records.LEAD, number))
+            return found
+        for number in chunk.indexes.keys() & set(wanted):
+            kind, data = self._record(chunk.indexes[number])
+            if kind != records.MESSAGE_INDEX:
+                raise McapDamage('there is no index of messages where the index of chunks says so')
+            indexed, places = records.message_index(data)
+            if indexed != number:
+                raise McapDamage('an index of messages is of another channel')
+            found += [(receipt, at, number) for receipt, at in places]
+        return found
+
+    def message(self, chunk: Chunk | None, number: int, at: int) -> bytes:
+        """The CDR bytes of a message."""
+        if chunk is None:
+            return self._from_file(at, number)
+        head = self._head(chunk)
+        if not head.compression and not chunk.cut:
+            if at >= head.packed:
+                raise McapDamage('an index leads out of its chunk')
+            return self._from_file(chunk.offset + records.LEAD + head.begin + at, number)
+        data = self._records(chunk)
+        end = at + records.LEAD + _message_length(data[at : at + _MESSAGE_BEGIN], number)
+        if end > len(data):
+            raise McapDamage('a message is cut')
+        return data[at + _MESSAGE_BEGIN : end]
+
+    def _from_file(self, at: int, number: int) -> bytes:
+        self._file.seek(at)
+        length = _message_length(self._file.read(_MESSAGE_BEGIN), number) - records.MESSAGE_LEAD
+        data = self._file.read(length)
+        if len(data) != length:
+            raise McapDamage('a message is cut')
+        return data
+
+    def _record(self, at: int) -> tuple[int, bytes]:
+        self._file.seek(at)
+        kind, length = records.lead(self._file.read(records.LEAD))
+        if length > _MAX_INDEX:
+            raise McapDamage(f'a record says to be {length} bytes large')
+        data = self._file.read(length)
+        if len(data) != length:
+            raise McapDamage('the file ends within a record')
+        return kind, data
+
+    def _head(self, chunk: Chunk) -> records.ChunkHead:
+        head = self._heads.get(chunk.offset)
+        if head is None:
+            head = self._heads[chunk.offset] = chunk_head(self._file, chunk)
+            if len(self._heads) > _KEPT_HEADS:
+                self._heads.popitem(last=False)
+        return head
+
+    def _records(self, chunk: Chunk) -> bytes:
+        data = self._unpacked.get(chunk.offset)
+        if data is None:
+            data = self._unpacked[chunk.offset] = chunk_records(self._file, chunk)
+        self._unpacked.move_to_end(chunk.offset)
+        while len(self._unpacked) > 1 and sum(map(len, self._unpacked.values())) > KEPT_BYTES:
+            self._unpacked.popitem(last=False)
+        return data
+
+
+def _message_length(begin: bytes, number: int) -> int:
+    kind, length = records.lead(begin)
+    if kind != records.MESSAGE or records.message(begin[records.LEAD :])[0] != number:
+        raise McapDamage('there is no message where the index says so')
+    if not records.MESSAGE_LEAD <= length <= MAX_UNPACKED:
+        raise McapDamage(f'a message says to be {length} bytes large')
+    return length

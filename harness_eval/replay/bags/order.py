@@ -1,0 +1,43 @@
+"""Merging what is in order by itself, beginning each part only when its time has come. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+import heapq
+from typing import TypeVar
+
+T = TypeVar('T')
+
+
+def merged(
+    parts: Iterable[tuple[int, Callable[[], Iterator[T]]]], key: Callable[[T], int]
+) -> Iterator[T]:
+    """Merge parts, with no more of them under way than cover one time.
+
+    Args:
+        parts: For each its least key and what begins it; each gives its items by rising key.
+        key: The key of an item.
+
+    Yields:
+        All items by rising key; of equal ones, those of the part that was named first.
+    """
+    waiting = sorted(
+        ((start, number, begin) for number, (start, begin) in enumerate(parts)),
+        key=lambda part: part[:2],
+        reverse=True,
+    )
+    active: list[tuple[int, int, T, Iterator[T]]] = []
+
+    def advance(number: int, items: Iterator[T]) -> None:
+        for item in items:
+            heapq.heappush(active, (key(item), number, item, items))
+            return
+
+    while waiting or active:
+        while waiting and (not active or waiting[-1][0] <= active[0][0]):
+            _, number, begin = waiting.pop()
+            advance(number, begin())
+        if active:
+            _, number, item, items = heapq.heappop(active)
+            yield item
+            advance(number, items)
