@@ -43,6 +43,26 @@ class CaseError(EvaluationError):
 
 
 @dataclass(frozen=True)
+class CaseLabel:
+    """What a person says really happened.
+
+    Attributes:
+        correct: The segment achieved what it was asked to do.
+        note: What the person wrote beside it.
+    """
+
+    correct: bool
+    note: str = ''
+
+    @classmethod
+    def from_plain(cls, data: Any) -> CaseLabel | None:
+        """Read plain data; None for what does not hold a label."""
+        if not isinstance(data, dict) or not isinstance(data.get('correct'), bool):
+            return None
+        return cls(data['correct'], str(data.get('note', '')))
+
+
+@dataclass(frozen=True)
 class Case:
     """One judged segment, as it was kept.
 
@@ -53,6 +73,7 @@ class Case:
         outcome: The newest outcome, if there is one.
         labelled: Somebody noted the truth of it; such a case is never deleted.
         oracle: What the tool's oracle said of it, if it has one and has been asked.
+        label: The truth that somebody noted within the case (``harness-eval label``).
     """
 
     completion: Completion
@@ -61,6 +82,7 @@ class Case:
     outcome: Outcome | None = None
     labelled: bool = False
     oracle: OracleAnswer | None = None
+    label: CaseLabel | None = None
 
 
 class CaseStore:
@@ -292,6 +314,7 @@ def read_case(folder: Path, decoder: Decoder) -> Case:
         outcome=None if outcome is None else Outcome.from_json(json.dumps(outcome)),
         labelled=bool(description.get('labelled')),
         oracle=OracleAnswer.from_plain(description.get('oracle')),
+        label=CaseLabel.from_plain(description.get('label')),
     )
 
 
