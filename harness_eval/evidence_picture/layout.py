@@ -1,19 +1,16 @@
-"""One picture of an outcome: what was seen, and what was concluded from it.
-
-Drawn for rqt, Foxglove and the evidence folder. It takes plain values, so that it knows nothing of
-runs, ledgers or evaluators.
-"""
+"""How the picture of an outcome is laid out: header, views in rows, evidence."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 import math
-import unicodedata
 
 import numpy as np
 
 from harness_eval.contract import DecodeError, Image, Observation, View
+from harness_eval.evidence_picture.pixels import visible
+from harness_eval.evidence_picture.text import ascii_fold, shortened, text_width, wrapped, write
 
 MAX_LINES = 12
 """Most lines of evidence that are drawn; the rest is counted."""
@@ -32,7 +29,6 @@ _MARGIN = 16
 _HEADER_HEIGHT = 72
 _STRIP_HEIGHT = 32
 _LINE_HEIGHT = 25
-_LONGEST_TEXT = 1000
 _TEXT_SCALE = 0.52
 _SMALL_SCALE = 0.48
 _TITLE_SCALE = 0.95
@@ -46,9 +42,6 @@ _DIM = (178, 168, 158)
 _HOLDS = (96, 190, 70)
 _FAILS = (80, 80, 235)
 _WHITE = (255, 255, 255)
-_UNREADABLE = (70, 40, 40)
-"""BGR of pixels without a value in a depth image."""
-
 _COLORS = {
     'success': (75, 142, 46),
     'failure': (52, 48, 196),
@@ -57,31 +50,6 @@ _COLORS = {
     'abstained': (120, 116, 112),
     'interrupted': (66, 58, 52),
 }
-_FOLDED = str.maketrans(
-    {
-        0x2013: '-',  # dashes
-        0x2014: '-',
-        0x2212: '-',  # minus
-        0x2265: '>=',
-        0x2264: '<=',
-        0x2260: '!=',
-        0x00B1: '+-',
-        0x00B0: ' deg',
-        0x00D7: 'x',  # multiplied by
-        0x2192: '->',
-        0x2190: '<-',
-        0x2018: "'",  # quotation marks
-        0x2019: "'",
-        0x201C: '"',
-        0x201D: '"',
-        0x00DF: 'ss',
-        0x00E6: 'ae',
-        0x00F8: 'o',
-        0x2022: '*',  # bullet
-        0x00B5: 'u',  # micro
-        0x03BC: 'u',
-    }
-)
 
 
 @dataclass(frozen=True)
@@ -153,75 +121,6 @@ def evidence_picture(
     return np.concatenate(parts)
 
 
-def encode_jpeg(image: Image, quality: int = 85, max_bytes: int = 300_000) -> bytes:
-    """Encode a picture, first in less quality and then smaller, until it is small enough.
-
-    Args:
-        image: ``HxWx3`` or ``HxW``, uint8.
-        quality: Highest quality, 1..100.
-        max_bytes: Most bytes that the file may have.
-
-    Raises:
-        ValueError: Not even a picture of 16 pixels fits, or the pixels are not uint8.
-    """
-    import cv2
-
-    if image.dtype != np.uint8 or not image.size:
-        raise ValueError(f'expected pixels of uint8, found {image.shape} of {image.dtype}')
-    least = min(quality, 40)
-    while True:
-        for step in range(quality, least - 1, -15):
-            encoded = cv2.imencode('.jpg', image, [cv2.IMWRITE_JPEG_QUALITY, step])[1]
-            if encoded.size <= max_bytes:
-                return encoded.tobytes()
-        height, width = image.shape[:2]
-        if max(height, width) <= 16:
-            raise ValueError(f'a picture cannot be made to fit into {max_bytes} bytes')
-        size = (max(1, width * 3 // 4), max(1, height * 3 // 4))
-        image = np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA))
-
-
-def ascii_fold(text: str) -> str:
-    """Write a text with the characters that OpenCV can draw; others become ``?``."""
-    plain = text.translate(_FOLDED)
-    letters = [
-        char for char in unicodedata.normalize('NFKD', plain) if not unicodedata.combining(char)
-    ]
-    return ''.join(
-        char if ' ' <= char <= '~' else ' ' if char.isspace() else '?' for char in letters
-    )
-
-
-def visible(picture: Image) -> Image:
-    """Make any picture of the contract one that can be shown.
-
-    Depth and deep grey are stretched between their 1st and 99th percentile; pixels without a
-    value (not finite, or zero in a 16-bit image) are dark blue.
-
-    Args:
-        picture: ``HxWx3 uint8, BGR``; ``HxW`` uint8, uint16 or float32.
-
-    Returns:
-        ``HxWx3 uint8, BGR``.
-    """
-    if picture.ndim == 3:
-        return picture
-    if picture.dtype == np.uint8:
-        return np.repeat(picture[..., None], 3, axis=2)
-    values = picture.astype(np.float32)
-    known = np.isfinite(values) if picture.dtype.kind == 'f' else picture > 0
-    grey = np.zeros(picture.shape, np.uint8)
-    if known.any():
-        low, high = (float(bound) for bound in np.percentile(values[known], (1, 99)))
-        span = high - low if high > low else 1.0
-        scaled = np.clip((values[known] - low) / span, 0.0, 1.0)
-        # A picture of one single value is shown in the middle, neither black nor white.
-        grey[known] = np.rint(scaled * 235 + 20) if high > low else 128
-    shown = np.repeat(grey[..., None], 3, axis=2)
-    shown[~known] = _UNREADABLE
-    return shown
-
-
 def _panel(view: View) -> _Panel:
     import cv2
 
@@ -264,13 +163,13 @@ def _box(reason: str, width: int, whole: int) -> Image:
     for start in range(-whole, width, 22):
         cv2.line(box, (start, whole), (start + whole, 0), _HATCH, 2, cv2.LINE_AA)
     cv2.rectangle(box, (0, 0), (width - 1, whole - 1), _HATCH, 2)
-    lines = _wrapped(reason, width - 4 * _MARGIN, _TEXT_SCALE)[:9]
+    lines = wrapped(reason, width - 4 * _MARGIN, _TEXT_SCALE)[:9]
     height = len(lines) * _LINE_HEIGHT + _MARGIN
     top = (whole - height) // 2
     box[top : top + height, _MARGIN : width - _MARGIN] = _PANEL
     for index, line in enumerate(lines):
-        left = (width - _text_width(line, _TEXT_SCALE)) // 2
-        _write(box, line, (left, top + 24 + index * _LINE_HEIGHT), _TEXT_SCALE, _TEXT)
+        left = (width - text_width(line, _TEXT_SCALE)) // 2
+        write(box, line, (left, top + 24 + index * _LINE_HEIGHT), _TEXT_SCALE, _TEXT)
     return box
 
 
@@ -303,11 +202,11 @@ def _row(panels: Sequence[_Panel]) -> Image:
         shown_height, shown_width = picture.shape[:2]
         row[_MARGIN : _MARGIN + shown_height, left : left + shown_width] = picture
         base = _MARGIN + shown_height + 21
-        name = _shortened(panel.name, shown_width, _TEXT_SCALE)
-        _write(row, name, (left, base), _TEXT_SCALE, _WHITE)
-        used = _text_width(name, _TEXT_SCALE) + 14
-        note = _shortened(panel.note, shown_width - used, _SMALL_SCALE)
-        _write(row, note, (left + used, base), _SMALL_SCALE, _DIM)
+        name = shortened(panel.name, shown_width, _TEXT_SCALE)
+        write(row, name, (left, base), _TEXT_SCALE, _WHITE)
+        used = text_width(name, _TEXT_SCALE) + 14
+        note = shortened(panel.note, shown_width - used, _SMALL_SCALE)
+        write(row, note, (left + used, base), _SMALL_SCALE, _DIM)
         left += shown_width + _MARGIN
     return row
 
@@ -322,28 +221,28 @@ def _header(caption: PictureCaption, width: int) -> Image:
     color = _COLORS.get(caption.status.lower(), _COLORS['abstained'])
     bar = np.full((_HEADER_HEIGHT, width, 3), color, np.uint8)
     status = ascii_fold(caption.status).upper()
-    _write(bar, status, (_MARGIN, 46), _TITLE_SCALE, _WHITE, 2)
+    write(bar, status, (_MARGIN, 46), _TITLE_SCALE, _WHITE, 2)
     right = width - _MARGIN
     if caption.score is not None and math.isfinite(caption.score):
         score = f'score {caption.score:.2f}'
-        right -= _text_width(score, _SUBTITLE_SCALE)
-        _write(bar, score, (right, 44), _SUBTITLE_SCALE, _WHITE)
+        right -= text_width(score, _SUBTITLE_SCALE)
+        write(bar, score, (right, 44), _SUBTITLE_SCALE, _WHITE)
         right -= _MARGIN
-    left = _MARGIN + _text_width(status, _TITLE_SCALE, 2) + 24
+    left = _MARGIN + text_width(status, _TITLE_SCALE, 2) + 24
     what = f'{caption.tool}: {caption.kind}' if caption.kind else caption.tool
-    tool = _shortened(what, right - left, _SUBTITLE_SCALE)
-    _write(bar, tool, (left, 31), _SUBTITLE_SCALE, _WHITE)
+    tool = shortened(what, right - left, _SUBTITLE_SCALE)
+    write(bar, tool, (left, 31), _SUBTITLE_SCALE, _WHITE)
     run = f'run {caption.run_id}   segment {caption.segment}'
-    if _text_width(ascii_fold(run), _SMALL_SCALE) > right - left:
+    if text_width(ascii_fold(run), _SMALL_SCALE) > right - left:
         run = f'segment {caption.segment}   run {caption.run_id}'
-    _write(bar, _shortened(run, right - left, _SMALL_SCALE), (left, 56), _SMALL_SCALE, _WHITE)
+    write(bar, shortened(run, right - left, _SMALL_SCALE), (left, 56), _SMALL_SCALE, _WHITE)
     return bar
 
 
 def _evidence(lines: Sequence[str], width: int) -> Image:
     shown: list[tuple[str, tuple[int, int, int] | None]] = []
     for line in lines:
-        parts = _wrapped(line, width - 3 * _MARGIN - 8, _TEXT_SCALE)
+        parts = wrapped(line, width - 3 * _MARGIN - 8, _TEXT_SCALE)
         shown += [(part, None if index else _bullet(line)) for index, part in enumerate(parts)]
     if len(shown) > MAX_LINES:
         left_out = sum(bullet is not None for _, bullet in shown[MAX_LINES - 1 :])
@@ -355,7 +254,7 @@ def _evidence(lines: Sequence[str], width: int) -> Image:
         base = 18 + index * _LINE_HEIGHT
         if bullet is not None:
             panel[base - 9 : base - 1, _MARGIN : _MARGIN + 8] = bullet
-        _write(panel, line, (_MARGIN + 16, base), _TEXT_SCALE, _TEXT)
+        write(panel, line, (_MARGIN + 16, base), _TEXT_SCALE, _TEXT)
     return panel
 
 
@@ -365,51 +264,3 @@ def _bullet(line: str) -> tuple[int, int, int]:
         if line.endswith(end):
             return color
     return _DIM
-
-
-def _wrapped(text: str, width: int, scale: float) -> list[str]:
-    """Break a text into lines of at most so many pixels."""
-    lines = ['']
-    for word in ascii_fold(text)[:_LONGEST_TEXT].split():
-        longer = f'{lines[-1]} {word}' if lines[-1] else word
-        if _text_width(longer, scale) <= width:
-            lines[-1] = longer
-            continue
-        if lines[-1]:
-            lines.append('')
-        # A word that is wider than the line is broken where it must be.
-        for char in word:
-            if lines[-1] and _text_width(lines[-1] + char, scale) > width:
-                lines.append('')
-            lines[-1] += char
-    return lines
-
-
-def _shortened(text: str, width: int, scale: float) -> str:
-    plain = ascii_fold(text)[:300]
-    if _text_width(plain, scale) <= width:
-        return plain
-    while plain and _text_width(f'{plain}...', scale) > width:
-        plain = plain[:-1]
-    return f'{plain}...' if plain else ''
-
-
-def _text_width(text: str, scale: float, thickness: int = 1) -> int:
-    import cv2
-
-    return int(cv2.getTextSize(text, cv2.FONT_HERSHEY_SIMPLEX, scale, thickness)[0][0])
-
-
-def _write(
-    image: Image,
-    text: str,
-    origin: tuple[int, int],
-    scale: float,
-    color: tuple[int, int, int],
-    thickness: int = 1,
-) -> None:
-    import cv2
-
-    cv2.putText(
-        image, text, origin, cv2.FONT_HERSHEY_SIMPLEX, scale, color, thickness, cv2.LINE_AA
-    )
