@@ -8,6 +8,8 @@ from pathlib import Path
 import tempfile
 from typing import Any
 
+from harness_eval.replay.sources import SourceError
+
 ZSTD_MAGIC = b'\x28\xb5\x2f\xfd'
 """What zstd begins with; no CDR message does, whose first byte is 0."""
 
@@ -22,11 +24,21 @@ class PackedError(ValueError):
 
 
 def zstd_decompressor() -> Any:
-    """A decompressor of the zstd that is at hand: of Python 3.14, or its backport."""
-    try:
-        return importlib.import_module('compression.zstd').ZstdDecompressor()
-    except ImportError:
-        return importlib.import_module('backports.zstd').ZstdDecompressor()
+    """A decompressor of the zstd that is at hand: of Python 3.14, or its backport.
+
+    Raises:
+        SourceError: ``package_missing``.
+    """
+    for name in ('compression.zstd', 'backports.zstd'):
+        try:
+            return importlib.import_module(name).ZstdDecompressor()
+        except ImportError:
+            continue
+    raise SourceError(
+        'package_missing',
+        'the bag is packed with zstd, and nothing is there to unpack it: install backports.zstd '
+        '(pip install "harness_eval[replay]")',
+    )
 
 
 def unpacked(data: bytes, compression: str, *, whole: bool = True) -> bytes:
