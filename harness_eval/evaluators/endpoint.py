@@ -44,7 +44,8 @@ from harness_eval.evaluators.endpoint_forms import (
     VerdictAnswer,
     ViewSent,
 )
-from harness_eval.evaluators.http_post import post_json, PostTarget, reference_of
+from harness_eval.evaluators.http_connection import PostTarget, reference_of
+from harness_eval.evaluators.http_post import post_json
 from harness_eval.evaluators.picture_bytes import png_of
 from harness_eval.lines import clean_line
 

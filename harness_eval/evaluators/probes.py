@@ -15,7 +15,8 @@ from typing import Any, Protocol, runtime_checkable
 from harness_eval.config.evaluators import EndpointSettings, ModelSettings, ServiceSettings
 from harness_eval.contract import EvaluatorError
 from harness_eval.evaluators.faults import describe
-from harness_eval.evaluators.http_post import PostTarget, reach, reference_of
+from harness_eval.evaluators.http_connection import PostTarget, reference_of
+from harness_eval.evaluators.http_post import reach
 from harness_eval.evaluators.isolation import search_path
 from harness_eval.lines import clean_line
 from harness_eval.strict_json import read_json

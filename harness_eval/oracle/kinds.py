@@ -49,7 +49,7 @@ class EndpointOracle:
     """
 
     def __init__(self, url: str, token_env: str, timeout: float) -> None:
-        from harness_eval.evaluators.http_post import PostTarget, reference_of
+        from harness_eval.evaluators.http_connection import PostTarget, reference_of
 
         self.ref = f'oracle:{reference_of(url, "oracle")}'
         self._target = PostTarget(url, token_env, '', timeout, self.ref)
