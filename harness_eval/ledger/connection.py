@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 import os
 from pathlib import Path
+import time
 import uuid
 
 import sqlalchemy as sa
@@ -207,6 +208,10 @@ class LedgerFile:
         """
         with translated('write'), self._beside.connect() as connection:
             connection.exec_driver_sql('PRAGMA wal_checkpoint(PASSIVE)')
+
+    def wall_now(self) -> float:
+        """Seconds of the clock that :attr:`Segment.accepted` was read from."""
+        return time.time()
 
     @property
     def _active(self) -> sa.Connection:

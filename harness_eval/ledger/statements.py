@@ -42,3 +42,8 @@ class Statement:
         """
         given = {**self._fixed, **values}
         return connection.exec_driver_sql(self._text, tuple(given[n] for n in self._names))
+
+
+def next_number(connection: sa.Connection, column: sa.Column[Any]) -> int:
+    """The number after the highest in a column."""
+    return int(connection.execute(sa.select(sa.func.max(column))).scalar() or 0) + 1
