@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
-from dataclasses import asdict, dataclass, replace
-import hashlib
-import json
+from dataclasses import replace
 import math
-from typing import Any, Protocol
+from typing import Protocol
 
 from harness_eval.config.evaluators import ServiceSettings
 from harness_eval.contract import (
@@ -21,105 +19,24 @@ from harness_eval.contract import (
     Answer,
     EvaluationRequest,
     EvaluatorError,
-    Image,
-    State,
     Status,
     Verdict,
-    View,
 )
 from harness_eval.evaluators.context import EvaluatorContext
-from harness_eval.evaluators.picture_bytes import png_of, PngPicture
+from harness_eval.evaluators.service_forms import (
+    ABSTAIN,
+    FAILURE,
+    JudgeQuestion,
+    JudgeReply,
+    PROCESS,
+    question_of,
+    SUCCESS,
+    UNSET,
+)
 from harness_eval.judging import interpret, Thresholds
 from harness_eval.lines import clean_line
 
-UNSET, PROCESS, SUCCESS, FAILURE, ABSTAIN = range(5)
-"""What ``status`` in the answer may be; a test keeps them equal to the constants of ``Judge``."""
-
 _STATUSES = {PROCESS: Status.PROCESS, SUCCESS: Status.SUCCESS, FAILURE: Status.FAILURE}
-
-
-@dataclass(frozen=True)
-class SentPicture:
-    """A picture of the question: a view, or a reference, whose age is NaN.
-
-    Attributes:
-        name: Name of the view or of the reference.
-        age: Seconds between the end of the execution and ``stamp``.
-        stamp: Nanoseconds.
-        frame_id: Coordinate frame.
-        format: As in ``sensor_msgs/CompressedImage``.
-        data: The PNG file.
-    """
-
-    name: str
-    age: float
-    stamp: int
-    frame_id: str
-    format: str
-    data: bytes
-
-
-@dataclass(frozen=True)
-class SentState:
-    """A reading of the question.
-
-    Attributes:
-        name: Name of the state.
-        age: Seconds between the end of the execution and ``stamp``.
-        stamp: Nanoseconds.
-        frame_id: Coordinate frame.
-        values: One element for a scalar.
-    """
-
-    name: str
-    age: float
-    stamp: int
-    frame_id: str
-    values: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class JudgeQuestion:
-    """The request of ``harness_eval_msgs/srv/Judge`` as plain data."""
-
-    post_condition: str
-    checks_json: str
-    failure_kinds: tuple[str, ...]
-    process_allowed: bool
-    views: tuple[SentPicture, ...]
-    states: tuple[SentState, ...]
-    references: tuple[SentPicture, ...]
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 (hex) of all of it: equal digests, equal questions.
-
-        It is that of a JSON text with sorted keys and without white space, in which each file
-        stands as its own SHA-256. The CDR bytes would not do: their padding may hold anything.
-        """
-        text = json.dumps(
-            asdict(self), sort_keys=True, separators=(',', ':'), default=_sha256_of_bytes
-        )
-        return hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()
-
-
-def _sha256_of_bytes(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
-@dataclass(frozen=True)
-class JudgeReply:
-    """The response of ``harness_eval_msgs/srv/Judge`` as plain data; see there."""
-
-    status: int = UNSET
-    score: float = math.nan
-    evidence: tuple[str, ...] = ()
-    failure_reason: str = ''
-    failure_kind: str = ''
-    route: str = ''
-    cost: float = math.nan
-    error: str = ''
-
 
 _UNTOUCHED = JudgeReply(score=0.0, cost=0.0)
 """A response as it is made: a server that returns it has not said that anything failed."""
@@ -193,25 +110,6 @@ class ServiceEvaluator:
 
     def _error(self, kind: str, message: str, *, again: bool = False) -> EvaluatorError:
         return EvaluatorError(kind, message, evaluator=self.ref, retryable=again)
-
-
-def question_of(request: EvaluationRequest) -> JudgeQuestion:
-    """The question as plain data, with every picture as PNG.
-
-    Raises:
-        EvaluatorError: ``unsendable_picture``.
-        DecodeError: A picture cannot be decoded.
-    """
-    asked, seen = request.post_condition, request.observation
-    return JudgeQuestion(
-        post_condition=asked.text,
-        checks_json=json.dumps([_plain(check) for check in asked.checks]) if asked.checks else '',
-        failure_kinds=asked.failure_kinds,
-        process_allowed=asked.process_allowed,
-        views=tuple(map(_view, seen.views.values())),
-        states=tuple(map(_state, seen.states.values())),
-        references=tuple(_reference(name, one) for name, one in asked.references.items()),
-    )
 
 
 def read_reply(
@@ -293,31 +191,3 @@ def _carries_no_failure(reply: JudgeReply, status: str) -> None:
 
 def _number(value: float) -> float | None:
     return None if math.isnan(value) else value
-
-
-def _plain(check: Any) -> Any:
-    dump = getattr(check, 'model_dump', None)
-    return dump(mode='json', exclude_none=True) if callable(dump) else check
-
-
-def _view(view: View) -> SentPicture:
-    png = png_of(view.image, f'view {view.name!r}')
-    return SentPicture(view.name, view.age, view.stamp, view.frame_id, _format(png), png.data)
-
-
-def _reference(name: str, picture: Image) -> SentPicture:
-    png = png_of(picture, f'reference {name!r}')
-    return SentPicture(name, math.nan, 0, '', _format(png), png.data)
-
-
-def _state(state: State) -> SentState:
-    values = state.value if isinstance(state.value, tuple) else (state.value,)
-    return SentState(state.name, state.age, state.stamp, state.frame_id, values)
-
-
-def _format(png: PngPicture) -> str:
-    """The format as image_transport writes it, by which cv_bridge decodes."""
-    encoding = 'bgr8' if png.channels == 3 else 'mono8' if png.bits == 8 else '16UC1'
-    if png.channels == 3 and png.bits == 16:
-        encoding = 'bgr16'
-    return f'{encoding}; png compressed {encoding}'

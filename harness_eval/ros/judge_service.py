@@ -19,7 +19,7 @@ from sensor_msgs.msg import CompressedImage
 from std_msgs.msg import Header
 
 from harness_eval.contract import EvaluatorError
-from harness_eval.evaluators.service import JudgeQuestion, JudgeReply, SentPicture, SentState
+from harness_eval.evaluators.service_forms import JudgeQuestion, JudgeReply, SentPicture, SentState
 from harness_eval.lines import describe
 from harness_eval.ros.messages import time_message
 from harness_eval.turns import Turns

@@ -13,12 +13,12 @@ import pytest
 from harness_eval.config.evaluators import ServiceSettings
 from harness_eval.contract import Abstention, EvaluationError, EvaluatorError, Status, Verdict
 from harness_eval.evaluators import build_evaluator
-from harness_eval.evaluators.service import (
+from harness_eval.evaluators.service import read_reply
+from harness_eval.evaluators.service_forms import (
     ABSTAIN,
     FAILURE,
     JudgeReply,
     PROCESS,
-    read_reply,
     SUCCESS,
     UNSET,
 )
