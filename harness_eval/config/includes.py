@@ -8,18 +8,14 @@ same thing in two files is refused, because nobody could tell which of the two j
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-import errno
 import os
 from pathlib import Path
-import stat
-from typing import Any
+from typing import Any, TypeVar
 
 from harness_eval.config.document import Document, read_document
 from harness_eval.config.errors import ConfigError, describe, did_you_mean, Problem
+from harness_eval.config.files import read_text, resolve
 from harness_eval.config.places import KeyPath, Source
-
-MAX_FILE_BYTES = 1024 * 1024
-"""Most bytes of one file; a large cell has some ten thousand."""
 
 MAX_INCLUDE_DEPTH = 8
 """Files that include one another, the first one not counted."""
@@ -27,9 +23,11 @@ MAX_INCLUDE_DEPTH = 8
 MAX_INCLUDED_FILES = 64
 """Included files in all."""
 
-_PACKAGE = 'package://'
 _MERGED_MAPPINGS = ('tools', 'post_conditions', 'evaluators')
+
 _MERGED_LISTS = ('required_tools', 'segment_tools')
+
+_Kind = TypeVar('_Kind', dict[str, Any], list[Any])
 
 
 def load_document(path: Path) -> Document:
@@ -48,88 +46,6 @@ def load_document(path: Path) -> Document:
     document = _read(path)
     _Includes(path).merge_into(document)
     return document
-
-
-def resolve(text: str, directory: Path) -> Path:
-    """Find the file that a path in the YAML means.
-
-    Args:
-        text: A path relative to ``directory``, or ``package://package/path``.
-        directory: Folder of the file that names it.
-
-    Raises:
-        ValueError: It is absolute or malformed, or the package is not there.
-    """
-    if '\0' in text or not text.strip():
-        raise ValueError('expected a path, found one that no file can have')
-    if text.startswith(_PACKAGE):
-        package, _, rest = text[len(_PACKAGE) :].partition('/')
-        if not package or not rest:
-            raise ValueError(f'expected package://package/path, found {describe(text)}')
-        return _share_directory(package) / rest
-    if '://' in text:
-        raise ValueError(f'expected a relative path or package://…, found {describe(text)}')
-    if Path(text).is_absolute():
-        raise ValueError(
-            'expected a path relative to this file, or package://package/path, found an '
-            'absolute path, which holds on one machine only'
-        )
-    return directory / text
-
-
-def _share_directory(package: str) -> Path:
-    try:
-        # Only here: a file without package:// needs no ROS 2 at all.
-        from ament_index_python.packages import get_package_share_directory
-    except ImportError:
-        raise ValueError(
-            'package:// needs ament_index_python, which is not there; source a ROS 2 '
-            'installation first'
-        ) from None
-    try:
-        return Path(get_package_share_directory(package))
-    except (LookupError, ValueError, OSError):  # PackageNotFoundError is a KeyError
-        raise ValueError(
-            f'expected an installed ROS 2 package, found no {package!r}; build it and source '
-            'its workspace'
-        ) from None
-
-
-def read_text(path: Path, what: str = 'a YAML file') -> str:
-    """Read a text file within :data:`MAX_FILE_BYTES`.
-
-    Args:
-        path: The file.
-        what: What it should be, for errors.
-
-    Raises:
-        ValueError: It cannot be read; the message names no folder.
-    """
-    try:
-        # Not before the kind is known: opening a pipe would wait for its writer.
-        mode = path.stat().st_mode
-        if stat.S_ISDIR(mode):
-            raise ValueError(f'expected {what}, found a directory')
-        if not stat.S_ISREG(mode):
-            raise ValueError(f'expected {what}, found something that is not a regular file')
-        with path.open('rb') as file:
-            data = file.read(MAX_FILE_BYTES + 1)
-    except OSError as error:
-        if error.errno in (errno.ENOENT, errno.ENOTDIR):
-            raise ValueError(f'expected {what}, found no such file') from None
-        reason = (error.strerror or 'unknown reason').lower()
-        raise ValueError(
-            f'expected {what} that can be read, found that it cannot: {reason}'
-        ) from None
-    if len(data) > MAX_FILE_BYTES:
-        raise ValueError(f'expected at most {MAX_FILE_BYTES} bytes, found more')
-    try:
-        return data.decode('utf-8-sig')
-    except UnicodeDecodeError as error:
-        line = data.count(b'\n', 0, error.start) + 1
-        raise ValueError(
-            f'expected UTF-8, found the byte 0x{data[error.start]:02x} in line {line} that is not'
-        ) from None
 
 
 def _read(path: Path) -> Document:
@@ -253,17 +169,8 @@ def _merge(included: Document, target: Document) -> None:
 def _merge_mapping(
     included: Document, target: Document, evaluation: dict[str, Any], path: KeyPath, value: Any
 ) -> None:
-    if value is None:
-        return
-    if not isinstance(value, dict):
-        message = f'expected a mapping, found {describe(value)}'
-        target.problems.append(included.problem(path, message))
-        return
-    key = str(path[-1])
-    if evaluation.get(key) is None:
-        evaluation[key] = {}
-    mine = evaluation[key]
-    if not isinstance(mine, dict):
+    mine = _section(included, target, evaluation, path, value, dict, 'a mapping')
+    if mine is None:
         return
     taken: dict[str | int, str | int] = {}
     for name, item in value.items():
@@ -286,17 +193,8 @@ def _merge_mapping(
 def _merge_list(
     included: Document, target: Document, evaluation: dict[str, Any], path: KeyPath, value: Any
 ) -> None:
-    if value is None:
-        return
-    if not isinstance(value, list):
-        message = f'expected a list of names, found {describe(value)}'
-        target.problems.append(included.problem(path, message))
-        return
-    key = str(path[-1])
-    if evaluation.get(key) is None:
-        evaluation[key] = []
-    mine = evaluation[key]
-    if not isinstance(mine, list):
+    mine = _section(included, target, evaluation, path, value, list, 'a list of names')
+    if mine is None:
         return
     before = {item for item in mine if isinstance(item, str)}
     taken: dict[str | int, str | int] = {}
@@ -306,6 +204,29 @@ def _merge_list(
         taken[index] = len(mine)
         mine.append(item)
     _adopt_places(included, target, path, taken)
+
+
+def _section(
+    included: Document,
+    target: Document,
+    evaluation: dict[str, Any],
+    path: KeyPath,
+    value: Any,
+    kind: type[_Kind],
+    expected: str,
+) -> _Kind | None:
+    """The section that ``value`` is to be added to; ``None`` if nothing can or need be added."""
+    if value is None:
+        return None
+    if not isinstance(value, kind):
+        message = f'expected {expected}, found {describe(value)}'
+        target.problems.append(included.problem(path, message))
+        return None
+    key = str(path[-1])
+    if evaluation.get(key) is None:
+        evaluation[key] = kind()
+    mine = evaluation[key]
+    return mine if isinstance(mine, kind) else None  # refused with the shape of the file
 
 
 def _adopt_places(

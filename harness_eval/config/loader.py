@@ -15,7 +15,8 @@ from harness_eval.config.document import Document
 from harness_eval.config.draft import Draft, read_draft
 from harness_eval.config.errors import ConfigError, MAX_PROBLEMS, Problem
 from harness_eval.config.evaluators import EndpointSettings
-from harness_eval.config.includes import load_document, resolve
+from harness_eval.config.files import resolve
+from harness_eval.config.includes import load_document
 from harness_eval.config.models import Config, ToolSettings
 from harness_eval.config.places import KeyPath, Place
 from harness_eval.config.rubric_files import read_rubric

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from harness_eval.config.document import Document, read_document
 from harness_eval.config.errors import ConfigError, describe
-from harness_eval.config.includes import read_text
+from harness_eval.config.files import read_text
 from harness_eval.config.places import Source
 from harness_eval.config.shape import findings
 from harness_eval.config.tool_judging import MAX_RUBRIC, RubricSettings
