@@ -13,7 +13,7 @@ from enum import Enum
 import json
 import math
 from numbers import Number
-from typing import Any
+from typing import Any, TYPE_CHECKING
 
 import numpy as np
 
@@ -32,6 +32,9 @@ from harness_eval.lines import (
     redact_plain,
     show,
 )
+
+if TYPE_CHECKING:
+    from harness_eval.config.models import EvaluationSettings
 
 MAX_REASON = 2000
 """Characters of a failure reason, which lists every failed check."""
@@ -64,6 +67,11 @@ class Thresholds:
 
     outcome: float = 0.9
     failure: float = 0.5
+
+    @classmethod
+    def of(cls, evaluation: EvaluationSettings) -> Thresholds:
+        """The thresholds of a configuration."""
+        return cls(evaluation.outcome_threshold, evaluation.failure_threshold)
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.failure <= self.outcome <= 1.0:

@@ -142,7 +142,7 @@ def test_evidence_that_cannot_be_written_is_an_error_and_leaves_nothing(
         def full(*_: object) -> None:
             raise OSError(errno.ENOSPC, 'No space left on device', str(folder))
 
-        monkeypatch.setattr(cases, '_write_json', full)
+        monkeypatch.setattr(cases, 'write_json', full)
     else:
         folder.write_text('')
     with pytest.raises(CaseError) as raised:

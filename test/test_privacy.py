@@ -86,7 +86,7 @@ def test_a_case_that_cannot_be_kept_names_no_folder(
     def full(*arguments: object) -> None:
         raise RuntimeError(f'cannot write {tmp_path / "cases" / "x.mcap"}: {errno.ENOSPC}')
 
-    monkeypatch.setattr('harness_eval.cases._write_bag', full)
+    monkeypatch.setattr('harness_eval.cases.write_bag', full)
     completion = Completion(run_id='r', tool='pick', segment=0, stamp=1, arguments=())
     with pytest.raises(CaseError) as caught:
         store.write(Segment(completion, order=1, receipt=2), None)  # type: ignore[arg-type]

@@ -2,7 +2,8 @@
 
 A type is looked for where it is most particular: first among the definitions that were handed in
 (a bag brings its own), then among the standard types of the ROS distribution, then in the ament
-index, where every installed interface package leaves its ``.msg`` and ``.idl`` files.
+index, where every installed interface package leaves its ``.msg`` and ``.idl`` files. Our own
+messages in bags are known without that too.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import threading
 from typing import Any, TYPE_CHECKING
 
 from harness_eval.contract import DecodeError
+from harness_eval.decode.own_types import OWN_DEFINITIONS
 
 if TYPE_CHECKING:
     from rosbags.typesys.store import Typestore
@@ -166,6 +168,9 @@ class MessageTypes:
         installed = self._installed(name)
         if installed is not None:
             return installed
+        own = OWN_DEFINITIONS.get(name)
+        if own is not None:
+            return _parse(name, own, 'ros2msg')
         needed = f', which {user} needs,' if user else ''
         raise DecodeError(
             'unknown_type',

@@ -111,7 +111,12 @@ class Work:
             self._pipeline = Pipeline(
                 config,
                 self._ledger,
-                CaseStore(evidence_dir, config.evidence.max_bytes, self._decoder),
+                CaseStore(
+                    evidence_dir,
+                    config.evidence.max_bytes,
+                    self._decoder,
+                    Thresholds.of(config.evaluation),
+                ),
                 self._judges,
                 self._decoder,
                 self,
@@ -328,9 +333,7 @@ class Work:
 
 
 def _judges(config: Config, services: JudgeServices, cache: JudgeCache | None) -> Judges:
-    evaluation = config.evaluation
-    thresholds = Thresholds(evaluation.outcome_threshold, evaluation.failure_threshold)
-    return Judges(evaluation.evaluators, thresholds, services, cache)
+    return Judges(config.evaluation.evaluators, Thresholds.of(config.evaluation), services, cache)
 
 
 def _constant_scores(judges: Mapping[str, JudgeCalls]) -> dict[str, float]:
