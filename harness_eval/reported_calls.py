@@ -74,6 +74,19 @@ class Cancellable(Protocol):
 OnDone = Callable[[Verdict | EvaluationError], None]
 
 
+class Judge(Protocol):
+    """What judges, as far as a run sees it: an evaluator behind its calls, as a rule."""
+
+    @property
+    def evaluator(self) -> str:
+        """Reference of the evaluator."""
+        ...
+
+    def call(self, request: EvaluationRequest, on_done: OnDone) -> Cancellable:
+        """Have a request judged; see :meth:`harness_eval.calls.JudgeCalls.call`."""
+        ...
+
+
 class ReportedCalls:
     """Calls judges, and lets their successes stand only with the report that the tool asks for.
 
@@ -91,7 +104,7 @@ class ReportedCalls:
         }
 
     def call(
-        self, tool: str, judge: JudgeCalls, request: EvaluationRequest, on_done: OnDone
+        self, tool: str, judge: Judge, request: EvaluationRequest, on_done: OnDone
     ) -> Cancellable:
         """Start judging and return at once.
 
@@ -133,7 +146,7 @@ class _Reported:
         self._settled = False
         self._under_way: Cancellable | None = None
 
-    def start(self, judge: JudgeCalls, request: EvaluationRequest) -> None:
+    def start(self, judge: Judge, request: EvaluationRequest) -> None:
         call = judge.call(request, lambda answer: self._judged(answer, request))
         self._follow(call, only_first=True)
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 import dataclasses
 import logging
 
-from harness_eval.calls import JudgeCalls
 from harness_eval.cases import CaseStore
 from harness_eval.config import Config
 from harness_eval.contract import EvaluationError, LedgerError
@@ -18,6 +17,7 @@ from harness_eval.pipeline.eras import Eras
 from harness_eval.pipeline.evaluations import Evaluations
 from harness_eval.pipeline.oracles import Oracles
 from harness_eval.pipeline.recorder import Recorder
+from harness_eval.reported_calls import Judge
 from harness_eval.requests import Requests
 from harness_eval.runs import (
     Admission,
@@ -65,7 +65,7 @@ class Pipeline:
         config: Config,
         ledger: Ledger,
         cases: CaseStore,
-        judges: Mapping[str, JudgeCalls],
+        judges: Mapping[str, Judge],
         decoder: Decoder,
         effects: Effects,
         topics: Mapping[str, str] | None = None,

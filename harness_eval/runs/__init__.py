@@ -31,6 +31,7 @@ from harness_eval.runs.outcomes import (
     interruption,
     MAX_REASON,
     outcome_of,
+    SEGMENT_BUDGET,
     settle_budget,
 )
 from harness_eval.runs.records import (
@@ -58,6 +59,7 @@ __all__ = [
     'PENDING',
     'REPEAT_SECONDS',
     'REPEAT_WINDOW',
+    'SEGMENT_BUDGET',
     'Admission',
     'Arrival',
     'Completion',

@@ -10,6 +10,8 @@ from harness_eval.runs.records import Completion, Outcome, OutcomeKind, Segment
 
 MAX_REASON = 500
 """Most characters of a reason that comes from outside."""
+SEGMENT_BUDGET = 'segment_budget'
+"""Failure kind of a ``process`` that came with the last segment of a run."""
 INTERNAL_ERROR = 'internal_error'
 """Kind of the error that a fault inside the package becomes."""
 
@@ -21,7 +23,7 @@ def settle_budget(verdict: Verdict, completion: Completion, max_segments: int) -
     return dataclasses.replace(
         verdict,
         status=Status.FAILURE,
-        failure_kind='segment_budget',
+        failure_kind=SEGMENT_BUDGET,
         failure_reason=f'not done after {max_segments} segments, which is all it may take',
     )
 

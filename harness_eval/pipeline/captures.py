@@ -1,0 +1,193 @@
+"""The wait of segments for the frames that show what they came to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+import dataclasses
+
+from harness_eval.capture import Capture, Captured, Frame, StreamSpec, TopicFacts
+from harness_eval.config import Config
+from harness_eval.contract import CaptureError, DecodeError
+from harness_eval.decode import Decoder, HeaderFacts
+from harness_eval.pipeline.active import Active, Key
+from harness_eval.pipeline.effects import Guarded
+from harness_eval.runs import Segment
+
+CLOCK_JUMP_NS = 1_000_000
+"""How far receipts of frames, which come from one thread, must go back to show a clock jump."""
+
+
+class Captures:
+    """Those of the segments under evaluation that wait for frames.
+
+    Args:
+        config: The whole configuration.
+        decoder: Reads messages.
+        effects: The world around.
+        active: All segments under evaluation.
+        guard: Ends a segment as an error whatever is raised within.
+        on_captured: Gets a segment and its frames, once there are all.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        decoder: Decoder,
+        effects: Guarded,
+        active: Mapping[Key, Active],
+        guard: Callable[[Active], AbstractContextManager[None]],
+        on_captured: Callable[[Active, Captured], None],
+    ) -> None:
+        self._config = config
+        self._decoder = decoder
+        self._effects = effects
+        self._active = active
+        self._guard = guard
+        self._on_captured = on_captured
+        self._undecodable: dict[str, str] = {}
+        self._last_receipt = 0
+
+    def waiting(self) -> list[Capture]:
+        """Each wait."""
+        return [active.capture for active in self._active.values() if active.capture is not None]
+
+    def begin(self, active: Active, streams: tuple[StreamSpec, ...]) -> None:
+        """Begin to wait for the frames of a segment.
+
+        Raises:
+            CaptureError: Their stamps could not be compared with its end.
+        """
+        segment = active.segment
+        self._check_clocks(segment)
+        active.streams = streams
+        for spec in streams:
+            self._undecodable.pop(spec.topic, None)
+        active.capture = Capture(
+            streams,
+            segment.t_end,
+            self._config.capture,
+            ros_start=segment.receipt,
+            wall_start=self._effects.steady_now(),
+        )
+        self.tap()
+
+    def frame(self, topic: str, kind: str, data: bytes, receipt: int) -> None:
+        """A message came on a topic; see :meth:`Pipeline.frame`."""
+        waiting = [
+            (active, spec)
+            for active in self._active.values()
+            if active.capture is not None
+            for spec in active.streams
+            if spec.topic == topic and spec.type in ('', kind)
+        ]
+        if not waiting:
+            return
+        try:
+            header = self._decoder.stamp(kind, data)
+        except DecodeError as error:
+            self._undecodable[topic] = error.message
+            return
+        self._undecodable.pop(topic, None)
+        for active, spec in waiting:
+            if active.capture is None:
+                continue  # an error ended it a moment ago
+            with self._guard(active):
+                if header is None and spec.stamp_source == 'header':
+                    raise _without_header(spec, kind)
+                active.capture.add(_frame(spec, kind, data, receipt, header))
+        jumped = receipt <= self._last_receipt - CLOCK_JUMP_NS
+        self._last_receipt = receipt
+        for active in dict.fromkeys(active for active, _ in waiting):
+            self.poll(active, receipt if jumped else None)
+
+    def _check_clocks(self, segment: Segment) -> None:
+        """Make sure that stamps can be compared with the end of this segment.
+
+        Raises:
+            CaptureError: They cannot.
+        """
+        if segment.receipt == 0:
+            raise CaptureError(
+                'clock_not_started',
+                'the completion came before the ROS clock began: the node runs with use_sim_time '
+                'and no /clock has come; start the simulation first',
+            )
+        ahead = (segment.completion.stamp - segment.receipt) / 1e9
+        if ahead > self._config.capture.max_clock_skew:
+            raise CaptureError(
+                'clock_skew',
+                f'the completion is stamped {ahead:.3f} s after it was received; capture.'
+                f'max_clock_skew allows {self._config.capture.max_clock_skew:g} s. Synchronise '
+                'the clock of the host that reported it (chrony, NTP), or leave its stamp zero',
+            )
+
+    def tap(self) -> None:
+        """Listen to what is waited for, and to nothing else."""
+        self._effects.tap(
+            frozenset(
+                spec.topic
+                for active in self._active.values()
+                if active.capture is not None
+                for spec in active.streams
+            )
+        )
+
+    def poll(self, active: Active, ros_now: int | None) -> None:
+        """See whether a capture has ended; without a time, whether its frames have ended it.
+
+        Deadlines are looked at in ticks alone: frames that came in time may still be in the queue
+        behind the one that is handled now.
+        """
+        if active.capture is None:
+            return
+        with self._guard(active):
+            if ros_now is None:
+                captured = active.capture.found()
+            else:
+                captured = active.capture.poll(
+                    ros_now, self._effects.steady_now(), self._facts_of(active)
+                )
+            if captured is not None:
+                active.capture = None
+                self.tap()
+                self._on_captured(active, captured)
+
+    def _facts_of(self, active: Active) -> Callable[[str], TopicFacts]:
+        topics = {spec.name: spec.topic for spec in active.streams}
+
+        def facts(stream: str) -> TopicFacts:
+            topic = topics[stream]
+            found = self._effects.facts(topic)
+            problem = self._undecodable.get(topic, '')
+            return dataclasses.replace(found, undecodable=problem) if problem else found
+
+        return facts
+
+
+def _frame(
+    spec: StreamSpec, kind: str, data: bytes, receipt: int, header: HeaderFacts | None
+) -> Frame:
+    if header is None or spec.stamp_source == 'receipt':
+        stamp, source = receipt, 'receipt'
+    else:
+        stamp, source = header.stamp, 'header'
+    return Frame(
+        stream=spec.name,
+        topic=spec.topic,
+        type=kind,
+        stamp=stamp,
+        receipt=receipt,
+        data=data,
+        frame_id='' if header is None else header.frame_id,
+        stamp_source=source,
+        payload_offset=0 if header is None else header.payload_offset,
+    )
+
+
+def _without_header(spec: StreamSpec, kind: str) -> CaptureError:
+    return CaptureError(
+        'no_header',
+        f'{spec.name!r} comes as {kind}, which carries no stamp; set stamp: receipt for it if the '
+        'time of its receipt is good enough',
+    )
