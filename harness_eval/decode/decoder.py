@@ -9,6 +9,7 @@ from harness_eval.contract import CameraInfo, DecodeError, Image
 from harness_eval.decode import camera_info, compressed, fields, header, raw_image
 from harness_eval.decode.facts import HeaderFacts, ImageFacts
 from harness_eval.decode.typestore import MessageTypes, normalized
+from harness_eval.decode.values import empty_sequences
 from harness_eval.field_path import FieldPath
 from harness_eval.message_types import CAMERA_INFO, COMPRESSED_IMAGE, IMAGE
 
@@ -74,7 +75,7 @@ class Decoder:
             read = definition.deserialize_cdr_le if order == '<' else definition.deserialize_cdr_be
             message, end = read(stream, 0, definition.cls, store)
             spare = len(stream) - end
-            if spare > _PADDING and spare > _PADDING + _RESERVED * fields.empty_sequences(message):
+            if spare > _PADDING and spare > _PADDING + _RESERVED * empty_sequences(message):
                 raise ValueError(f'{spare} bytes are left over')
             return message
         # The reader is generated code over untrusted bytes: whatever it raises means the same.
