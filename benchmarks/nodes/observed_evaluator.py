@@ -16,7 +16,7 @@ from typing import Any
 from benchmarks.nodes import judge
 from harness_eval.capture import Capture, Captured, TopicFacts
 from harness_eval.cases import CaseStore
-from harness_eval.pipeline import evaluations
+from harness_eval.pipeline import captures as waits
 from harness_eval.ros import evaluator_node
 from harness_eval.runs import Segment
 
@@ -71,7 +71,7 @@ def _observe_stores() -> None:
 def main() -> int:
     """Run the node and say when it became active and, at its end, what was seen."""
     judge.collect = True
-    setattr(evaluations, 'Capture', ObservedCapture)  # noqa: B010 - a name of that module
+    setattr(waits, 'Capture', ObservedCapture)  # noqa: B010 - a name of that module
     _observe_stores()
     activate = evaluator_node.EvaluatorNode._activate
 

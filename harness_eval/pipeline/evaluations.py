@@ -109,7 +109,7 @@ class Evaluations:
     @property
     def capturing(self) -> bool:
         """Whether any segment waits for frames."""
-        return any(active.capture is not None for active in self._active.values())
+        return bool(self._captures.waiting())
 
     @property
     def judging(self) -> bool:
@@ -119,8 +119,7 @@ class Evaluations:
     @property
     def capture_deadlines(self) -> list[tuple[int, float]]:
         """When each wait for frames ends: nanoseconds of the ROS clock and steady seconds."""
-        waits = [active.capture for active in self._active.values() if active.capture is not None]
-        return [(wait.ros_deadline, wait.wall_deadline) for wait in waits]
+        return [(wait.ros_deadline, wait.wall_deadline) for wait in self._captures.waiting()]
 
     def basis(self, tool: str) -> Basis:
         """What the judgement of a segment of a tool rests on now."""

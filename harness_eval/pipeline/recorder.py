@@ -7,9 +7,10 @@ from itertools import takewhile
 import logging
 
 from harness_eval.config import Config
-from harness_eval.contract import EvaluationError, LedgerError, Verdict
+from harness_eval.contract import LedgerError
 from harness_eval.gate import Held, RunFacts
 from harness_eval.ledger import Ledger, REJECTED, UpdateRecord
+from harness_eval.pipeline.answers import Answers
 from harness_eval.pipeline.basis import Basis
 from harness_eval.pipeline.effects import Guarded
 from harness_eval.proposals import ledger_rejection, Proposals, unrecorded_rejection
@@ -18,14 +19,12 @@ from harness_eval.runs import (
     INTERNAL_ERROR,
     internal_error,
     Outcome,
-    outcome_of,
-    printable,
     Run,
     Segment,
     SegmentState,
 )
 from harness_eval.scene_graph import Op, Update
-from harness_eval.stages import Event, Stage
+from harness_eval.stages import Stage
 
 log = logging.getLogger('harness_eval.pipeline')
 
@@ -33,13 +32,9 @@ RETIRE_EVERY = 100
 """Accepted segments between two looks at what is so old that the ledger needs it no more."""
 LEDGER_RETRY = 1.0
 """Seconds between two tries to put on record what a full or locked disk refused."""
-MAX_COUNTED = 100
-"""Most things that are counted apart; the others are counted together."""
-MAX_NAME = 256
-"""Most characters of a name that is repeated in an answer."""
 
 
-class Recorder:
+class Recorder(Answers):
     """Puts transitions on record and then shows them.
 
     A transaction that fails decides nothing: its segment ends as an error that is published and
@@ -65,9 +60,8 @@ class Recorder:
         pending_orders: Callable[[], list[int]],
         on_recovery: Callable[[], None],
     ) -> None:
-        self._config = config
+        super().__init__(config, effects)
         self._ledger = ledger
-        self._effects = effects
         self._pending_orders = pending_orders
         self._on_recovery = on_recovery
         self._proposals = Proposals(ledger, config.scene_graph, effects.steady_now)
@@ -76,7 +70,6 @@ class Recorder:
         self._interruptions = 0
         self._backlog = False  # something on record was published to nobody
         self.fault = ''
-        self.counts: dict[str, int] = {}
 
     # --- reading ----------------------------------------------------------------------------
 
@@ -215,76 +208,6 @@ class Recorder:
         except LedgerError as error:
             self.failed(error)
 
-    # --- answers that are not on record -------------------------------------------------------
-
-    def refuse(self, completion: Completion, error: EvaluationError, receipt: int) -> Outcome:
-        """Answer a completion that cannot be put on record with an error, and publish that."""
-        self.count('refused')
-        outcome = self.unrecorded_answer(completion, error, receipt)
-        log.warning('run %r: %s: %s', outcome.run_id, error.kind, error.message)
-        self._effects.outcome(outcome)
-        return outcome
-
-    def unrecorded_answer(
-        self, completion: Completion, error: EvaluationError, receipt: int
-    ) -> Outcome:
-        """The answer to a completion that is not taken."""
-        cut = Completion(
-            printable(completion.run_id, MAX_NAME),
-            printable(completion.tool, MAX_NAME),
-            completion.segment,
-            completion.stamp,
-        )
-        return self.outcome(Segment(cut, order=0, receipt=receipt, attempt=0), error)
-
-    def outcome(
-        self,
-        segment: Segment,
-        answer: Verdict | EvaluationError,
-        *,
-        evaluator: str = '',
-        input_digest: str = '',
-        observed: tuple[int, int] = (0, 0),
-    ) -> Outcome:
-        """The outcome of a segment, decided now, from what its evaluation gave."""
-        return outcome_of(
-            answer,
-            segment,
-            decided_at=self._effects.ros_now(),
-            max_segments=self._config.evaluation.max_segments,
-            evaluator=evaluator,
-            input_digest=input_digest,
-            observed=observed,
-        )
-
-    def reject(self, completion: Completion, detail: str) -> None:
-        """Show that a completion was not taken."""
-        self.count('rejected')
-        self._effects.event(
-            Event(
-                printable(completion.run_id, MAX_NAME),
-                printable(completion.tool, MAX_NAME),
-                completion.segment,
-                Stage.REJECTED,
-                self._effects.ros_now(),
-                detail,
-            )
-        )
-
-    def show(self, segment: Segment, stage: Stage, detail: str = '') -> None:
-        """Show a step."""
-        completion = segment.completion
-        self._effects.event(
-            Event(
-                completion.run_id,
-                completion.tool,
-                completion.segment,
-                stage,
-                self._effects.ros_now(),
-                detail,
-            )
-        )
-
     # --- proposals --------------------------------------------------------------------------
 
     def propose(self, update: Update) -> None:
@@ -361,12 +284,6 @@ class Recorder:
         """Publish what is decided and was not published yet."""
         self._backlog = True
         self._publish([], [])
-
-    def count(self, what: str) -> None:
-        """Count something for diagnostics."""
-        known = what in self.counts or len(self.counts) < MAX_COUNTED
-        name = what if known else 'others'  # judges may make up kinds without end
-        self.counts[name] = self.counts.get(name, 0) + 1
 
     def _record(
         self, segment: Segment, outcome: Outcome, effects: tuple[Op, ...]
