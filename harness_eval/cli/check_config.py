@@ -13,9 +13,10 @@ from rich.markup import escape
 from rich.table import Table
 import typer
 
+from harness_eval.cli.configured import loaded
 from harness_eval.cli.exit_codes import USAGE
 from harness_eval.cli.plugin_refs import missing_plugins
-from harness_eval.config import Config, ConfigError, json_schema, load_config
+from harness_eval.config import Config, json_schema
 from harness_eval.config.placeholders import placeholders
 
 # typer reads these at run time, on Python 3.10 too.
@@ -44,12 +45,7 @@ def check_config(
     if file is None:
         typer.echo('expected a FILE to check, or --schema; found neither', err=True)
         raise typer.Exit(USAGE)
-    try:
-        config = load_config(file)
-    except ConfigError as error:
-        for problem in error.problems:
-            typer.echo(str(problem), err=True)
-        raise typer.Exit(USAGE) from None
+    config = loaded(file)
     missing = list(missing_plugins(config, run=import_plugins))
     for line in missing:
         typer.echo(f'{file.name}: {line}' if import_plugins else f'note: {line}', err=True)

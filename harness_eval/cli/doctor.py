@@ -13,11 +13,12 @@ from rich.table import Table
 from rich.text import Text
 import typer
 
-from harness_eval.cli.exit_codes import OK, USAGE
+from harness_eval.cli.configured import loaded
+from harness_eval.cli.exit_codes import OK
 from harness_eval.cli.records import JsonOption
 from harness_eval.cli.screen import plain, print_json, print_screen, refuse
 from harness_eval.cli.with_ros import need_ros
-from harness_eval.config import Config, ConfigError, load_config
+from harness_eval.config import Config
 from harness_eval.doctor.diagnosis import (
     diagnose,
     Diagnosis,
@@ -77,23 +78,14 @@ def doctor(
     Ends with 0 if all is well, with 1 if something will fail, with 2 if the configuration or the
     usage is wrong. Needs no evaluator node.
     """
-    loaded = _loaded(config)
+    settings = loaded(config)
     need_ros()
-    diagnosis = _examined(loaded, seconds, namespace, sim_time, live=live)
+    diagnosis = _examined(settings, seconds, namespace, sim_time, live=live)
     if as_json:
         print_json(diagnosis_json(diagnosis))
     else:
         print_screen(*_parts(diagnosis, seconds))
     raise typer.Exit(OK if diagnosis.well else SOMETHING_WILL_FAIL)
-
-
-def _loaded(path: Path) -> Config:
-    try:
-        return load_config(path)
-    except ConfigError as error:
-        for problem in error.problems:
-            typer.echo(str(problem), err=True)
-        raise typer.Exit(USAGE) from None
 
 
 def _examined(
