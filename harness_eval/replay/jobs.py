@@ -44,6 +44,7 @@ def replay(
     answers: Answers = 'live',
     completions: Path | None = None,
     keep_cases: Path | None = None,
+    album: Path | None = None,
     namespace: str | None = None,
     executor: Executor | None = None,
     progress: Progress | None = None,
@@ -57,6 +58,8 @@ def replay(
             what they answered then is given again.
         completions: CSV file of completions that count in the place of those in the bags.
         keep_cases: Folder that new cases are kept in, within ``evidence`` of the configuration.
+        album: Folder that keeps the frames of bags for a report where ``keep_cases`` is None; it
+            is the caller's to delete.
         namespace: Namespace of the node that took the evidence; None: the root for bags,
             whichever it was for cases.
         executor: What runs the work; None: this thread does.
@@ -68,13 +71,11 @@ def replay(
     """
     name = config.name if isinstance(config, Path) else ''
     loaded = load_config(config) if isinstance(config, Path) else config
-    how = How(loaded, answers, keep_cases, namespace)
+    how = How(loaded, answers, keep_cases, namespace, album)
     with AskedJudges(loaded, answers, loaded.evaluation.required_tools):
         pass  # one that cannot be made is told once, and not by every worker
     plan = planned(sources, how, completions)
     tasks = plan.tasks
-    if keep_cases is not None:
-        keep_cases.mkdir(parents=True, exist_ok=True)
     report = _Progress(progress, sum(task.size for task in tasks))
     if executor is None:
         played = [one for task in tasks for one in report.each(judged(task))]

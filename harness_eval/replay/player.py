@@ -27,8 +27,9 @@ from harness_eval.oracle import build_oracle, OracleCalls
 from harness_eval.pipeline import Pipeline
 from harness_eval.pipeline.stored import evidence_digest
 from harness_eval.replay.bags import Bag
+from harness_eval.replay.case_labels import truth_of
 from harness_eval.replay.kept import ReplayCases
-from harness_eval.replay.recorded import Key, truth_of
+from harness_eval.replay.recorded import Key
 from harness_eval.replay.results import Result, Skipped
 from harness_eval.replay.streams import fitting, missing_topics, resolved_topics
 from harness_eval.replay.world import BagLedger, BagWorld
@@ -109,7 +110,7 @@ class Player:
             completion=case.completion,
             outcome=outcome,
             recorded=case.outcome,
-            truth=truth_of(case),
+            truth=truth_of(case.label, case.oracle),
             seconds=stage.seconds(outcome),
             case=folder if self._keep is None else stage.folder(case.completion, case.receipt),
         )

@@ -13,9 +13,9 @@ from harness_eval.contract import DecodeError, EvaluationError
 from harness_eval.decode import Decoder
 from harness_eval.lines import clean_line, describe
 from harness_eval.outcome_messages import outcome_of_bytes, OUTCOME_TYPE, VERDICT_TYPE
-from harness_eval.replay import case_labels
 from harness_eval.replay.bags import Bag, decoder_for, open_bag
-from harness_eval.replay.results import Replayed, Result, Skipped, Truth
+from harness_eval.replay.case_labels import truth_of
+from harness_eval.replay.results import Replayed, Result, Skipped
 from harness_eval.replay.sources import BagSource, CaseSource, Source
 from harness_eval.runs import Completion, Outcome
 
@@ -46,11 +46,6 @@ def recorded_outcomes(bag: Bag, decoder: Decoder) -> dict[Key, Outcome]:
         if key not in found or found[key][0] <= rank:
             found[key] = rank, outcome
     return {key: outcome for key, (_, outcome) in found.items()}
-
-
-def truth_of(case: Case) -> Truth | None:
-    """What really happened, by the label within a case or else by its oracle, if either knows."""
-    return case_labels.truth_of(case.label, case.oracle)
 
 
 def case_in(folder: Path, decoder: Decoder) -> Case:
@@ -115,7 +110,7 @@ def _of_case(source: CaseSource, decoder: Decoder) -> Result:
         completion=case.completion,
         outcome=case.outcome,
         recorded=case.outcome,
-        truth=truth_of(case),
+        truth=truth_of(case.label, case.oracle),
         case=source.path,
     )
 

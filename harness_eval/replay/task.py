@@ -33,12 +33,14 @@ class How:
         keep: Folder that new cases are kept in; None: none are.
         namespace: Namespace of the node that took the evidence; None: the root for bags,
             whichever it was for cases.
+        album: Folder in which the frames of bags are kept if ``keep`` is None, for a report.
     """
 
     config: Config
     answers: Answers = 'live'
     keep: Path | None = None
     namespace: str | None = None
+    album: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -141,9 +143,10 @@ def judged(task: Task) -> Iterator[tuple[int, Played]]:
     tools = {run.completion.tool for run in task.runs}
     if task.cases:
         tools.update(how.config.evaluation.required_tools)
+    keep = how.keep if task.bag is None else how.keep or how.album
     with (
         AskedJudges(how.config, how.answers, tools) as judges,
-        Player(how.config, judges.by_name, keep=how.keep, namespace=how.namespace) as player,
+        Player(how.config, judges.by_name, keep=keep, namespace=how.namespace) as player,
     ):
         decoders = CaseDecoders()
         for place, source in task.cases:

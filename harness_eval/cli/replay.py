@@ -1,0 +1,386 @@
+"""``harness-eval replay``: judge recorded runs again by the rules of a configuration.
+
+Exit codes: 0 when every segment was judged, whatever the verdicts (labels and tests say what they
+should be); 4 when something was skipped or ended in an error, so that not everything was; 2 for
+bad usage, a bad configuration or files that cannot be written; 130 after Ctrl-C.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
+from contextlib import contextmanager
+import dataclasses
+from importlib import import_module
+from pathlib import Path
+import sys
+from tempfile import TemporaryDirectory
+from typing import Annotated, Literal, Optional, TYPE_CHECKING
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+import typer
+
+from harness_eval.cli.exit_codes import EVALUATION_ERROR, USAGE
+from harness_eval.cli.screen import complain, plain, print_screen, refuse, state_text
+from harness_eval.config import ConfigError
+from harness_eval.contract import EvaluationError
+from harness_eval.lines import clean_line, describe
+from harness_eval.runs import Outcome, OutcomeKind
+
+if TYPE_CHECKING:
+    from harness_eval.replay.jobs import Progress
+    from harness_eval.replay.labels import Label
+    from harness_eval.replay.results import Replayed, Result
+
+MOST_TOLD = 20
+"""Skipped sources that are told one by one on the standard error; --json has them all."""
+DASK_TIMEOUT = '30s'
+"""How long a scheduler may take to answer."""
+_REASON = 300
+"""Characters of a reason in the table."""
+
+# typer reads these at run time, on Python 3.10 too.
+_Sources = Annotated[
+    list[str],
+    typer.Argument(
+        metavar='SOURCE...',
+        help='Cases, folders of cases, bags of rosbag2 or rosbag1, and globs.',
+        show_default=False,
+    ),
+]
+_Config = Annotated[Path, typer.Option('--config', metavar='FILE', help='The YAML file.')]
+_Answers = Annotated[
+    Literal['live', 'recorded'],
+    typer.Option(
+        '--answers',
+        help='Ask models and services (live), or take the answers that the sources have.',
+    ),
+]
+_Completions = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option(
+        '--completions',
+        metavar='FILE',
+        help='A CSV file of completions; they count in the place of those in the bags.',
+        show_default=False,
+    ),
+]
+_Jobs = Annotated[int, typer.Option('--jobs', metavar='N', min=1, help='How many processes.')]
+_Dask = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(
+        '--dask',
+        metavar='ADDRESS',
+        help='Scheduler of a Dask cluster that does the work, as tcp://host:port.',
+        show_default=False,
+    ),
+]
+_Cases = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option(
+        '--cases',
+        metavar='DIR',
+        help='Keep new cases there, as `evidence` of the file says; sources stay as they are.',
+        show_default=False,
+    ),
+]
+_Labels = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option('--labels', metavar='FILE', help='A CSV file of labels.', show_default=False),
+]
+_Json = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option('--json', metavar='FILE', help='Write the results there.', show_default=False),
+]
+_Junit = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option('--junit', metavar='FILE', help='Write them as JUnit XML.', show_default=False),
+]
+_Html = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option('--html', metavar='FILE', help='Write a page of them.', show_default=False),
+]
+_Namespace = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(
+        '--namespace',
+        metavar='NS',
+        help='Namespace of the node that took the evidence; default: the root.',
+        show_default=False,
+    ),
+]
+_Quiet = Annotated[bool, typer.Option('--quiet', '-q', help='Print the summary alone.')]
+
+
+def replay(
+    sources: _Sources,
+    config: _Config,
+    answers: _Answers = 'live',
+    completions: _Completions = None,
+    jobs: _Jobs = 1,
+    dask: _Dask = None,
+    cases: _Cases = None,
+    labels: _Labels = None,
+    json: _Json = None,
+    junit: _Junit = None,
+    html: _Html = None,
+    namespace: _Namespace = None,
+    quiet: _Quiet = False,
+) -> None:
+    """Judge recorded runs again, by the rules of FILE; needs no ROS 2.
+
+    The code is 0 when every segment was judged, whatever the verdicts, and 4 when something was
+    skipped or ended in an error.
+    """
+    from harness_eval.replay.jobs import replay as judge_again
+    from harness_eval.replay.sources import find_sources
+
+    if dask is not None and jobs > 1:
+        refuse('--jobs and --dask exclude each other: the cluster says how many work')
+    for path in (json, junit, html):
+        if path is not None and not path.absolute().parent.is_dir():
+            refuse(f'{path.name} cannot be written: its folder does not exist')
+    known = _labels(labels)
+    found, missing = find_sources(sources)
+    for one in missing:
+        if one.kind == 'no_source':
+            refuse(one.message)
+    with TemporaryDirectory(prefix='harness_eval_') as folder:
+        album = Path(folder)
+        try:
+            with _executor(jobs, dask) as executor, _bar(quiet) as progress:
+                judged = judge_again(
+                    found,
+                    config,
+                    answers=answers,
+                    completions=completions,
+                    keep_cases=cases,
+                    album=None if html is None else album,
+                    namespace=namespace,
+                    executor=executor,
+                    progress=progress,
+                )
+        except ConfigError as error:
+            for problem in error.problems:
+                typer.echo(str(problem), err=True)
+            raise typer.Exit(USAGE) from None
+        except EvaluationError as error:
+            refuse(error.message)
+        judged = dataclasses.replace(judged, skipped=(*missing, *judged.skipped))
+        judged = _labelled(judged, labels, known)
+        if html is not None:
+            _write_html(html, judged)
+    judged = _without(album, judged)
+    if json is not None:
+        text = judged.to_json(json.absolute().parent) + '\n'
+        _file(json, lambda: json.write_text(text, 'utf-8'))
+    if junit is not None:
+        from harness_eval.replay.report import write_junit
+
+        _file(junit, lambda: write_junit(junit, judged))
+    _tell_skipped(judged)
+    if not quiet and judged.results:
+        print_screen(_table(judged.results))
+    print_screen(Text(_summary(judged)))
+    if judged.skipped or any(_is_error(one.outcome) for one in judged.results):
+        raise typer.Exit(EVALUATION_ERROR)
+
+
+# --- who does the work ------------------------------------------------------------------------
+
+
+@contextmanager
+def _executor(jobs: int, dask: str | None) -> Iterator[Executor | None]:
+    if dask is not None:
+        with _cluster(dask) as executor:
+            yield executor
+    elif jobs == 1:
+        yield None
+    else:
+        from harness_eval.replay.jobs import end_pool, process_pool
+
+        pool = process_pool(jobs)
+        try:
+            yield pool
+        except BaseException:
+            end_pool(pool)
+            raise
+        pool.shutdown()
+
+
+@contextmanager
+def _cluster(address: str) -> Iterator[Executor]:
+    try:
+        distributed = import_module('distributed')
+    except ImportError:
+        refuse('--dask needs Dask; install it, for example with pip install distributed')
+    try:
+        client = distributed.Client(address, timeout=DASK_TIMEOUT, set_as_default=False)
+    except (OSError, ValueError) as error:
+        refuse(f'no Dask scheduler answers at {plain(address, 200)}: {describe(error)}')
+    with client:
+        yield client.get_executor(pure=False)
+
+
+@contextmanager
+def _bar(quiet: bool) -> Iterator[Progress | None]:
+    """A progress bar on the standard error, if that is a terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    columns = ('judging', BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task('', total=None)
+
+        def tell(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total)
+
+        yield tell
+
+
+# --- labels and files ---------------------------------------------------------------------------
+
+
+def _labels(path: Path | None) -> Sequence[Label]:
+    if path is None:
+        return ()
+    from harness_eval.replay.label_file import read_labels
+
+    try:
+        return read_labels(path)
+    except EvaluationError as error:
+        refuse(error.message)
+
+
+def _labelled(judged: Replayed, path: Path | None, labels: Sequence[Label]) -> Replayed:
+    if path is None:
+        return judged
+    from harness_eval.replay.labels import match_labels
+
+    try:
+        matched = match_labels(judged.results, labels)
+    except EvaluationError as error:
+        refuse(error.message)
+    for label in matched.unmatched[:MOST_TOLD]:
+        complain(f'{path.name}, {label}: no such result')
+    return dataclasses.replace(judged, results=matched.results)
+
+
+def _write_html(path: Path, judged: Replayed) -> None:
+    from harness_eval.replay.report import write_html
+
+    scores = None
+    if any(one.truth is not None for one in judged.results):
+        from harness_eval.replay.metrics import score
+
+        scores = score(judged.results)
+    _file(path, lambda: write_html(path, judged, scores))
+
+
+def _without(album: Path, judged: Replayed) -> Replayed:
+    """The results without cases that are deleted by now."""
+    results = [
+        dataclasses.replace(one, case=None)
+        if one.case is not None and one.case.parent == album
+        else one
+        for one in judged.results
+    ]
+    return dataclasses.replace(judged, results=tuple(results))
+
+
+def _file(path: Path, write: Callable[[], object]) -> None:
+    try:
+        write()
+    except OSError as error:
+        refuse(f'{path.name} cannot be written: {error.strerror or describe(error)}')
+
+
+# --- what is shown ------------------------------------------------------------------------------
+
+
+def _tell_skipped(judged: Replayed) -> None:
+    for one in judged.skipped[:MOST_TOLD]:
+        complain(f'skipped {one.source}: {one.kind}: {one.message}')
+    more = len(judged.skipped) - MOST_TOLD
+    if more > 0:
+        complain(f'and {more} more were skipped')
+
+
+def _table(results: Sequence[Result]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in ('tool', 'run', 'segment', 'outcome', 'recorded', 'truth', 'reason'):
+        table.add_column(name, overflow='fold', justify='right' if name == 'segment' else 'left')
+    for one in results:
+        completion = one.completion
+        table.add_row(
+            plain(completion.tool, 80),
+            plain(completion.run_id, 80),
+            str(completion.segment),
+            state_text(one.outcome.state.value),
+            _recorded(one),
+            _truth(one),
+            plain(_reason(one.outcome), _REASON),
+        )
+    return table
+
+
+def _recorded(one: Result) -> Text:
+    if one.recorded is None:
+        return Text('-', style='dim')
+    state = state_text(one.recorded.state.value)
+    return Text.assemble(state, (' differs', 'bold')) if differs(one) else state
+
+
+def differs(one: Result) -> bool:
+    """Whether a result is another than what is on record of its segment."""
+    known = one.recorded
+    return known is not None and known.label != one.outcome.label
+
+
+def _truth(one: Result) -> Text:
+    if one.truth is None:
+        return Text('-', style='dim')
+    return state_text('SUCCESS' if one.truth.correct else 'FAILURE')
+
+
+def _reason(outcome: Outcome) -> str:
+    if outcome.verdict is None:
+        return clean_line(f'{outcome.error_kind}: {outcome.message}')
+    if outcome.verdict.failure_reason:
+        return outcome.verdict.failure_reason
+    return outcome.verdict.evidence[0] if outcome.verdict.evidence else ''
+
+
+def _summary(judged: Replayed) -> str:
+    from harness_eval.replay.results import count_verdicts
+
+    counts = count_verdicts(judged.results)
+    order = ('success', 'failure', 'process', 'abstained', 'error', 'interrupted')
+    parts = [f'{counts[name]} {name}' for name in order if counts.get(name)]
+    said = f'{len(judged.results)} judged'
+    if parts:
+        said += f': {", ".join(parts)}'
+    changed = sum(differs(one) for one in judged.results)
+    if any(one.recorded is not None for one in judged.results):
+        said += f'; {changed} other than recorded'
+    known = [one for one in judged.results if one.truth is not None]
+    if known:
+        wrong = sum(_is_wrong(one) for one in known)
+        said += f'; {wrong} of {len(known)} with a known truth wrong'
+    return f'{said}; {len(judged.skipped)} skipped'
+
+
+def _is_wrong(one: Result) -> bool:
+    verdict = one.outcome.verdict
+    if verdict is None or one.truth is None or verdict.status.value == 'process':
+        return False
+    return (verdict.status.value == 'success') is not one.truth.correct
+
+
+def _is_error(outcome: Outcome) -> bool:
+    return outcome.kind is OutcomeKind.ERROR
