@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pipeline_world import World
 
-from harness_eval.pipeline.recorder import MAX_COUNTED
+from harness_eval.pipeline.answers import MAX_COUNTED
 
 
 def test_kinds_without_end_are_counted_together(world: World) -> None:
