@@ -43,7 +43,12 @@ setup(
         'Topic :: Scientific/Engineering',
     ],
     packages=find_packages(include=[PACKAGE, f'{PACKAGE}.*']),
-    package_data={PACKAGE: ['py.typed', '**/*.xml', '**/*.yaml', '**/*.png', '**/*.jpg']},
+    package_data={
+        PACKAGE: [
+            'py.typed',
+            *(f'**/*.{end}' for end in ('xml', 'yaml', 'png', 'jpg', 'html', 'css', 'js')),
+        ]
+    },
     data_files=data_files(),
     python_requires='>=3.10',
     install_requires=[
