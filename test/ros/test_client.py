@@ -134,7 +134,7 @@ def test_a_missing_node_is_no_outcome_of_a_reported_run(ros: Any) -> None:
 def test_a_long_wait_names_the_node_that_is_waited_for(
     ros: Any, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr('harness_eval.client.SILENT_WAIT', 0.1)
+    monkeypatch.setattr('harness_eval.client.evaluation_client.SILENT_WAIT', 0.1)
     client = EvaluationClient(ros.node('agent', spin=True), server='arm/judge')
     assert not client.wait_for_server(0.3)
     assert capfd.readouterr().err.count("waiting for the evaluator node 'arm/judge'") == 1

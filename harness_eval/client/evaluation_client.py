@@ -1,22 +1,11 @@
-"""The agent's side: run a tool, wait for what became of it, go on with the next segment.
+"""Tools are run, and their ends reported as goals of ``~/evaluate``.
 
-::
-
-    with EvaluationClient() as client:
-        client.run('pick_object', {'target': 'bottle'}, lambda segment: robot.pick('bottle'))
-
-What the callable returns is not looked at: whether the tool worked is for the evaluator to say.
-
-Threading: :meth:`EvaluationClient.run` blocks the calling thread, which must not be one that
-spins the client's node. Without a node of yours the client makes one and spins it in a thread,
-which ends when the client is closed, at the latest when the interpreter ends.
+Threading: see :mod:`harness_eval.client`.
 """
 
 from __future__ import annotations
 
-import atexit
 from collections.abc import Callable, Mapping
-import contextlib
 import threading
 import time
 from types import TracebackType
@@ -25,86 +14,27 @@ import uuid
 
 from action_msgs.msg import GoalStatus
 from diagnostic_msgs.msg import KeyValue
-import rclpy
 from rclpy.action import ActionClient
 from rclpy.callback_groups import ReentrantCallbackGroup
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 
-from harness_eval.contract import HarnessEvalError, Status
+from harness_eval.client.ends import NoOutcome, successful
+from harness_eval.client.own_node import OwnNode
+from harness_eval.contract import Status
 from harness_eval.ros.messages import event_of_message, outcome_of_message
-from harness_eval.runs import Outcome, OutcomeKind
+from harness_eval.runs import Outcome
 from harness_eval.stages import Event
 from harness_eval_msgs.action import Evaluate
 from harness_eval_msgs.srv import InterruptRun
 
 ACCEPT_TIMEOUT = 5.0
 """Seconds that a server may take to accept a goal before it is sent again."""
+
 POLL_PERIOD = 0.2
 """Seconds between looks at whether the server is still there."""
+
 SILENT_WAIT = 3.0
 """Seconds of waiting for the server before a warning names it; discovery takes up to 1.7 s."""
-
-
-class RunNotSuccessfulError(HarnessEvalError):
-    """A run did not end in success.
-
-    Attributes:
-        run_id: The run.
-        outcome: What the evaluation came to; None if there was none in time.
-        reason: Why, for a person.
-        evidence: What was seen, one line each.
-    """
-
-    def __init__(self, run_id: str, reason: str, outcome: Outcome | None = None) -> None:
-        """Say why, and keep the outcome."""
-        super().__init__(f'run {run_id!r}: {reason}')
-        self.run_id = run_id
-        self.reason = reason
-        self.outcome = outcome
-        verdict = None if outcome is None else outcome.verdict
-        self.evidence: tuple[str, ...] = () if verdict is None else verdict.evidence
-
-
-class RunFailed(RunNotSuccessfulError):
-    """The evaluator looked, and the post-condition does not hold.
-
-    Attributes:
-        failure_kind: ``post_condition``, ``segment_budget``, ``stalled`` or one of the tool's
-            own kinds of failure, by which an agent chooses how to recover.
-    """
-
-    def __init__(self, run_id: str, reason: str, outcome: Outcome) -> None:
-        """Take the kind of failure from the verdict."""
-        super().__init__(run_id, reason, outcome)
-        self.failure_kind = '' if outcome.verdict is None else outcome.verdict.failure_kind
-
-
-class RunError(RunNotSuccessfulError):
-    """The evaluation could not be done; nothing is known of the world.
-
-    Attributes:
-        error_kind: Machine-readable kind, for example ``clock_skew``.
-        retryable: Whether judging the same evidence again may give an answer.
-    """
-
-    def __init__(self, run_id: str, reason: str, outcome: Outcome) -> None:
-        """Take the kind of error from the outcome."""
-        super().__init__(run_id, reason, outcome)
-        self.error_kind = outcome.error_kind
-        self.retryable = outcome.retryable
-
-
-class RunAbstained(RunNotSuccessfulError):
-    """The evaluator looked and has no answer, for example because a view is covered."""
-
-
-class RunInterrupted(RunNotSuccessfulError):
-    """Somebody stopped the evaluation."""
-
-
-class NoOutcome(RunNotSuccessfulError):
-    """No outcome came in time; it may still come, and is on record then."""
 
 
 class EvaluationClient:
@@ -117,9 +47,9 @@ class EvaluationClient:
 
     def __init__(self, node: Node | None = None, server: str = 'harness_eval') -> None:
         """Connect to the evaluator node; it need not be there yet."""
-        self._own: _OwnNode | None = None
+        self._own: OwnNode | None = None
         if node is None:
-            self._own = _OwnNode()
+            self._own = OwnNode()
             node = self._own.node
         self._node = node
         self._server = server
@@ -294,26 +224,6 @@ class EvaluationClient:
         return attempt.fault
 
 
-def successful(outcome: Outcome) -> Outcome:
-    """The outcome if its verdict is ``success``.
-
-    Raises:
-        RunNotSuccessfulError: Any other outcome, as the exception of its kind.
-    """
-    verdict = outcome.verdict
-    if verdict is not None and verdict.status is Status.SUCCESS:
-        return outcome
-    if verdict is not None:
-        reason = verdict.failure_reason or 'not done yet'
-        raise RunFailed(outcome.run_id, reason, outcome)
-    if outcome.kind is OutcomeKind.ABSTAINED:
-        reason = f'{outcome.error_kind}: {outcome.message}'
-        raise RunAbstained(outcome.run_id, reason, outcome)
-    if outcome.kind is OutcomeKind.INTERRUPTED:
-        raise RunInterrupted(outcome.run_id, outcome.message or 'interrupted', outcome)
-    raise RunError(outcome.run_id, f'{outcome.error_kind}: {outcome.message}', outcome)
-
-
 class _Attempt:
     """One goal on its way; its methods are called on the executor's thread."""
 
@@ -355,30 +265,3 @@ class _Attempt:
     def _end(self, fault: str) -> None:
         self.fault = fault
         self.done.set()
-
-
-class _OwnNode:
-    """A context, a node and a thread that spins it."""
-
-    def __init__(self) -> None:
-        self._context = rclpy.Context()
-        rclpy.init(context=self._context)
-        name = f'harness_eval_client_{uuid.uuid4().hex[:8]}'
-        self.node = Node(name, context=self._context, start_parameter_services=False)
-        self._executor = SingleThreadedExecutor(context=self._context)
-        self._executor.add_node(self.node)
-        self._thread = threading.Thread(target=self._spin, name=name, daemon=True)
-        self._thread.start()
-        # A daemon thread that is inside rclpy when the interpreter goes down aborts the process.
-        atexit.register(self.close)
-
-    def close(self) -> None:
-        atexit.unregister(self.close)
-        self._executor.shutdown(timeout_sec=2.0)
-        self._thread.join(2.0)
-        self.node.destroy_node()
-        self._context.try_shutdown()
-
-    def _spin(self) -> None:
-        with contextlib.suppress(ExternalShutdownException):
-            self._executor.spin()
