@@ -17,9 +17,12 @@ from harness_eval.contract import (
     EvaluatorError,
     LedgerError,
     Observation,
+    State,
     Verdict,
+    View,
 )
 from harness_eval.decode import Decoder
+from harness_eval.lines import clean_evidence, MAX_EVIDENCE_LINES
 from harness_eval.oracle import decided_by, OracleAnswer
 from harness_eval.pipeline.active import Active, Key, PREPARING, READING, Steps, WRITING
 from harness_eval.pipeline.basis import Bases, Basis
@@ -385,7 +388,7 @@ class Evaluations:
             active,
             self._recorder.outcome(
                 active.segment,
-                answer,
+                _with_stamps(answer, active.observation),
                 evaluator=active.evaluator,
                 input_digest=active.digest,
                 observed=active.observed,
@@ -432,3 +435,18 @@ class Evaluations:
         if keep == 'all' or outcome.state in OPEN_AGAIN:
             return True
         return keep == 'failures' and outcome.state is not SegmentState.SUCCESS
+
+
+def _with_stamps(
+    answer: Verdict | EvaluationError, observation: Observation | None
+) -> Verdict | EvaluationError:
+    """Say in the evidence whose stamps are no more than the time of receipt."""
+    if observation is None or not isinstance(answer, Verdict):
+        return answer
+    parts: list[View | State] = [*observation.views.values(), *observation.states.values()]
+    names = [part.name for part in parts if part.stamp_source == 'receipt']
+    if not names:
+        return answer
+    line = f'stamped on receipt, not by the source: {", ".join(names)}'
+    kept = answer.evidence[: MAX_EVIDENCE_LINES - 1]
+    return dataclasses.replace(answer, evidence=clean_evidence((*kept, line)))

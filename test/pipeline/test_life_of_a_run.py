@@ -208,6 +208,16 @@ def test_observing_lets_all_pass_and_records_the_verdicts(make_world: object) ->
     assert world.passed()[2:] == [(3, 'b', 'harness_eval:on_success:0')]
 
 
+def test_the_evidence_says_which_stamps_are_those_of_receipt(make_world: object) -> None:
+    world: World = make_world(stamp='receipt')  # type: ignore[operator]
+    outcome = world.run('a')
+    assert outcome.verdict is not None
+    assert outcome.verdict.evidence == (
+        *SUCCESS.evidence,
+        'stamped on receipt, not by the source: gripper',
+    )
+
+
 @pytest.mark.parametrize('moment', ['capturing', 'storing', 'preparing', 'judging'])
 def test_interruption_at_every_stage_ends_the_run_and_its_updates(
     world: World, moment: str

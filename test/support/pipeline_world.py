@@ -56,7 +56,7 @@ evaluation:
     bare: {{views: [front]}}
 capture:
   views: {{front: {{topic: cell/front}}}}
-  states: {{gripper: {{topic: joints, field: "position[name=finger]"}}}}
+  states: {{gripper: {{topic: joints, field: "position[name=finger]", stamp: {stamp}}}}}
   settle: 0.3
   timeout: 3.0
 scene_graph: {scene_graph}
@@ -154,11 +154,17 @@ class World:
     """
 
     def __init__(
-        self, folder: Path, *, scene_graph: str = '{}', evidence: str = '{}', cases: Any = None
+        self,
+        folder: Path,
+        *,
+        scene_graph: str = '{}',
+        evidence: str = '{}',
+        stamp: str = 'header',
+        cases: Any = None,
     ) -> None:
         self.folder = folder
         path = folder / 'evaluation.yaml'
-        path.write_text(YAML.format(scene_graph=scene_graph, evidence=evidence))
+        path.write_text(YAML.format(scene_graph=scene_graph, evidence=evidence, stamp=stamp))
         self.config: Config = load_config(path)
         self.url = f'sqlite:///{folder}/ledger.sqlite3'
         self.evidence = folder / 'evidence'
