@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from harness_eval.contract import Abstention, EvaluationError, EvaluatorError, Status, Verdict
-from harness_eval.judging import doubted, interpret, MAX_REASON, Thresholds, Unsure
+from harness_eval.judging import doubted, interpret, MAX_FAILURE_REASON, Thresholds, Unsure
 
 PLAIN = make_request(failure_kinds=('dropped',))
 SEGMENT = make_request(failure_kinds=('dropped',), process_allowed=True)
@@ -212,7 +212,7 @@ def test_a_line_of_500_characters_is_kept_whole() -> None:
 def test_a_failure_reason_is_bounded_and_clean() -> None:
     reason = judged(Verdict(Status.FAILURE, failure_reason='it\nfell ' * 1000)).failure_reason
     assert reason.startswith('it fell it fell')
-    assert len(reason) <= MAX_REASON
+    assert len(reason) <= MAX_FAILURE_REASON
 
 
 @pytest.mark.parametrize(
