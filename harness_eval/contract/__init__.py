@@ -16,14 +16,7 @@ from harness_eval.contract.errors import (
     HarnessEvalError,
     LedgerError,
 )
-from harness_eval.contract.observation import (
-    CameraInfo,
-    frozen,
-    Image,
-    Observation,
-    State,
-    View,
-)
+from harness_eval.contract.observation import CameraInfo, frozen, Image, Observation, State, View
 from harness_eval.contract.question import (
     Criterion,
     EvaluationRequest,
@@ -31,12 +24,7 @@ from harness_eval.contract.question import (
     ReportOutput,
     Rubric,
 )
-from harness_eval.contract.verdict import (
-    Answer,
-    Evaluator,
-    Status,
-    Verdict,
-)
+from harness_eval.contract.verdict import Answer, Evaluator, Status, Verdict
 
 __all__ = [
     'Abstention',

@@ -12,12 +12,7 @@ import json
 import math
 from typing import Any
 
-from harness_eval.contract import (
-    EvaluationRequest,
-    Image,
-    State,
-    View,
-)
+from harness_eval.contract import EvaluationRequest, Image, State, View
 from harness_eval.evaluators.picture_bytes import png_of, PngPicture
 
 UNSET, PROCESS, SUCCESS, FAILURE, ABSTAIN = range(5)
