@@ -64,10 +64,12 @@ class Contradiction:
 
     Attributes:
         result: The result, with the truth of the label, which counts.
+        truth: That truth.
         recorded: What an oracle, or an earlier label, says.
     """
 
     result: Result
+    truth: Truth
     recorded: Truth
 
 
@@ -139,7 +141,7 @@ def match_labels(results: Sequence[Result], labels: Sequence[Label]) -> Matched:
         recorded = results[place].truth
         labelled[place] = replace(results[place], truth=label.truth)
         if recorded is not None and recorded.correct != label.correct:
-            contradictions.append(Contradiction(labelled[place], recorded))
+            contradictions.append(Contradiction(labelled[place], label.truth, recorded))
     return Matched(tuple(labelled), tuple(unmatched), tuple(contradictions))
 
 
