@@ -199,20 +199,13 @@ def _tables(
 
 
 def _choices(found: Sequence[Entry]) -> Iterator[dict[str, Any]]:
-    """What the runs can be filtered by; only what tells them apart."""
+    """What the runs can be filtered by."""
+    compared = any(entry.change for entry in found)
     values = {
         'tool': sorted({entry.tool for entry in found}),
         'outcome': [s for s in STATES if any(entry.side.state == s for entry in found)],
-        'agreement': [
-            word
-            for word in ('right', 'wrong', 'unknown')
-            if any(entry.agreement == word for entry in found)
-        ],
-        'change': [
-            word
-            for word in ('regression', 'correction', 'changed', 'same')
-            if any(entry.change == word for entry in found)
-        ],
+        'agreement': ['right', 'wrong', 'unknown'] if any(entry.truth for entry in found) else [],
+        'change': ['regression', 'correction', 'changed', 'same'] if compared else [],
     }
     for name, known in values.items():
         if known:
