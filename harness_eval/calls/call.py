@@ -64,8 +64,3 @@ class CallHandle:
             ``False`` if the call was settled already; ``on_done`` was called or is about to be.
         """
         return self._cancel(self._call)
-
-    @property
-    def settled(self) -> bool:
-        """Whether an outcome, or a cancellation, has been decided upon."""
-        return self._call.settled

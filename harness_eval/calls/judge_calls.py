@@ -107,11 +107,6 @@ class JudgeCalls:
         return self._turns.quarantined
 
     @property
-    def abandoned(self) -> int:
-        """Calls that are past their deadline and still hang."""
-        return self._turns.hanging
-
-    @property
     def constant_score(self) -> float | None:
         """The score that all of the newest runs got; ``None`` if they differ or are too few."""
         return self._turns.scores.constant

@@ -25,7 +25,6 @@ from harness_eval.decode.huffman import HuffmanTable, read_scan
 _UINT16 = struct.Struct('>H')
 _FRAME = struct.Struct('>BHHB')
 _SOI, _EOI, _SOS, _DHT, _DRI = 0xD8, 0xD9, 0xDA, 0xC4, 0xDD
-_BASELINE = (0xC0, 0xC1)
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _RESTART_FIRST, _RESTART_LAST = 0xD0, 0xD7
 # What may follow entropy-coded data: tables, another scan, the number of lines, comments, the end.

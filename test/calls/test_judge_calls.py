@@ -241,7 +241,7 @@ def test_an_asynchronous_judge_is_cancelled_at_its_deadline() -> None:
     assert isinstance(outcome, EvaluatorError)
     assert outcome.kind == 'judge_timeout'
     assert ended.get(timeout=PATIENCE) == 'cancelled'
-    wait_until(lambda: calls.abandoned == 0)
+    wait_until(lambda: calls.health().abandoned == 0)
 
 
 def test_an_asynchronous_judge_that_returns_another_coroutine_is_an_error() -> None:
@@ -279,7 +279,7 @@ def test_a_late_answer_is_logged_and_dropped(
         stuck.release.set()
         wait_until(lambda: 'test:late: a late answer' in caplog.text)
     assert done.empty()
-    assert (calls.health().late, calls.abandoned) == (1, 0)
+    assert (calls.health().late, calls.health().abandoned) == (1, 0)
 
 
 def test_five_hanging_calls_quarantine_the_evaluator_until_one_comes_back(stuck: Stuck) -> None:
@@ -297,7 +297,7 @@ def test_five_hanging_calls_quarantine_the_evaluator_until_one_comes_back(stuck:
     assert (health.calls, health.errors, health.timed_out) == (5, 5, 4)
 
     stuck.release.set()
-    wait_until(lambda: calls.abandoned == 0)
+    wait_until(lambda: calls.health().abandoned == 0)
     assert not calls.quarantined
     assert isinstance(answer(calls), Verdict)
 
@@ -340,7 +340,6 @@ def test_a_cancelled_call_is_never_answered(stuck: Stuck) -> None:
     handle = calls.call(make_request(), done.put)
     assert handle.cancel() is True
     assert handle.cancel() is False
-    assert handle.settled
     stuck.release.set()
     wait_until(lambda: calls.health().running == 0)
     with pytest.raises(Empty):
