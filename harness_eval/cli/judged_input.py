@@ -151,8 +151,8 @@ def _read_recorded(patterns: Sequence[str]) -> Replayed:
 
     sources, skipped = find_sources(patterns)
     for one in skipped:
-        if one.kind == 'no_source':
-            refuse(one.message)
+        if one.kind in ('no_source', 'not_a_bag'):
+            refuse(f'{one.message}; a file of results ends in {_RESULTS_SUFFIX}')
     replayed = recorded(sources)
     return Replayed(replayed.results, (*skipped, *replayed.skipped))
 

@@ -174,8 +174,8 @@ def _number(number: Number) -> str:
 def _rate(rate: Rate) -> str:
     if rate.value is None or rate.low is None or rate.high is None:
         return _NONE
-    low, high = max(0.0, 100 * rate.low), 100 * rate.high
-    return f'{rate.count}/{rate.of} {rate.value:.1%} [{low:.1f}, {high:.1f}]'
+    interval = f'[{100 * rate.low:.1f}, {100 * rate.high:.1f}]'
+    return f'{rate.count}/{rate.of} {rate.value:.1%} {interval}'
 
 
 def _risk_at(curve: Sequence[RiskPoint], share: float) -> str:

@@ -109,7 +109,9 @@ def rate(count: int, of: int, nothing: str) -> Rate:
     if not of:
         return Rate(count, of, None, None, None, nothing)
     interval = binomtest(count, of).proportion_ci(CONFIDENCE, method='wilson')
-    return Rate(count, of, count / of, float(interval.low), float(interval.high))
+    # Rounding may lead out of [0, 1] by the last digit.
+    low, high = max(0.0, float(interval.low)), min(1.0, float(interval.high))
+    return Rate(count, of, count / of, low, high)
 
 
 def _scores(tool: str, results: Sequence[Result]) -> ToolScores:

@@ -175,6 +175,8 @@ def test_what_is_not_there_or_there_twice_is_refused(
 ) -> None:
     assert 'cannot be read' in _refused(shell('score', tmp_path / 'missing.json'))
     assert 'nothing is called missing' in _refused(shell('score', tmp_path / 'missing'))
+    (tmp_path / 'results.txt').write_text('{}')
+    assert 'a file of results ends in .json' in _refused(shell('score', tmp_path / 'results.txt'))
     one, again = write(result('success', True)), write(result('success', True), name='again.json')
     error = _refused(shell('score', one, again))
     assert "run 'run-1' segment 0 of 'bag' is there twice" in error

@@ -258,8 +258,8 @@ def _in_range(rate: Rate) -> None:
     if rate.value is not None:
         assert rate.low is not None
         assert rate.high is not None
-        assert -1e-12 <= rate.low <= rate.value + 1e-12
-        assert rate.value - 1e-12 <= rate.high <= 1.0 + 1e-12
+        assert 0.0 <= rate.low <= rate.value + 1e-12
+        assert rate.value - 1e-12 <= rate.high <= 1.0
 
 
 def _rates(scores: ToolScores) -> tuple[Any, ...]:
