@@ -7,13 +7,9 @@ bad usage, a bad configuration or files that cannot be written; 130 after Ctrl-C
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 import dataclasses
-from importlib import import_module
 from pathlib import Path
-import sys
 from tempfile import TemporaryDirectory
 from typing import Annotated, Literal, Optional, TYPE_CHECKING
 
@@ -24,20 +20,18 @@ import typer
 
 from harness_eval.cli.exit_codes import EVALUATION_ERROR, USAGE
 from harness_eval.cli.screen import complain, plain, print_screen, refuse, state_text
+from harness_eval.cli.workers import DaskOption, JobsOption, progress_bar, working
 from harness_eval.config import ConfigError
 from harness_eval.contract import EvaluationError
 from harness_eval.lines import clean_line, describe
 from harness_eval.runs import Outcome, OutcomeKind
 
 if TYPE_CHECKING:
-    from harness_eval.replay.jobs import Progress
     from harness_eval.replay.labels import Label
     from harness_eval.replay.results import Replayed, Result
 
 MOST_TOLD = 20
 """Skipped sources that are told one by one on the standard error; --json has them all."""
-DASK_TIMEOUT = '30s'
-"""How long a scheduler may take to answer."""
 _REASON = 300
 """Characters of a reason in the table."""
 
@@ -64,16 +58,6 @@ _Completions = Annotated[
         '--completions',
         metavar='FILE',
         help='A CSV file of completions; they count in the place of those in the bags.',
-        show_default=False,
-    ),
-]
-_Jobs = Annotated[int, typer.Option('--jobs', metavar='N', min=1, help='How many processes.')]
-_Dask = Annotated[
-    Optional[str],  # noqa: UP045
-    typer.Option(
-        '--dask',
-        metavar='ADDRESS',
-        help='Scheduler of a Dask cluster that does the work, as tcp://host:port.',
         show_default=False,
     ),
 ]
@@ -119,8 +103,8 @@ def replay(
     config: _Config,
     answers: _Answers = 'live',
     completions: _Completions = None,
-    jobs: _Jobs = 1,
-    dask: _Dask = None,
+    jobs: JobsOption = 1,
+    dask: DaskOption = None,
     cases: _Cases = None,
     labels: _Labels = None,
     json: _Json = None,
@@ -137,8 +121,6 @@ def replay(
     from harness_eval.replay.jobs import replay as judge_again
     from harness_eval.replay.sources import find_sources
 
-    if dask is not None and jobs > 1:
-        refuse('--jobs and --dask exclude each other: the cluster says how many work')
     for path in (json, junit, html):
         if path is not None and not path.absolute().parent.is_dir():
             refuse(f'{path.name} cannot be written: its folder does not exist')
@@ -150,7 +132,7 @@ def replay(
     with TemporaryDirectory(prefix='harness_eval_') as folder:
         album = Path(folder)
         try:
-            with _executor(jobs, dask) as executor, _bar(quiet) as progress:
+            with working(jobs, dask) as executor, progress_bar(quiet) as progress:
                 judged = judge_again(
                     found,
                     config,
@@ -186,61 +168,6 @@ def replay(
     print_screen(Text(_summary(judged)))
     if judged.skipped or any(_is_error(one.outcome) for one in judged.results):
         raise typer.Exit(EVALUATION_ERROR)
-
-
-# --- who does the work ------------------------------------------------------------------------
-
-
-@contextmanager
-def _executor(jobs: int, dask: str | None) -> Iterator[Executor | None]:
-    if dask is not None:
-        with _cluster(dask) as executor:
-            yield executor
-    elif jobs == 1:
-        yield None
-    else:
-        from harness_eval.replay.jobs import end_pool, process_pool
-
-        pool = process_pool(jobs)
-        try:
-            yield pool
-        except BaseException:
-            end_pool(pool)
-            raise
-        pool.shutdown()
-
-
-@contextmanager
-def _cluster(address: str) -> Iterator[Executor]:
-    try:
-        distributed = import_module('distributed')
-    except ImportError:
-        refuse('--dask needs Dask; install it, for example with pip install distributed')
-    try:
-        client = distributed.Client(address, timeout=DASK_TIMEOUT, set_as_default=False)
-    except (OSError, ValueError) as error:
-        refuse(f'no Dask scheduler answers at {plain(address, 200)}: {describe(error)}')
-    with client:
-        yield client.get_executor(pure=False)
-
-
-@contextmanager
-def _bar(quiet: bool) -> Iterator[Progress | None]:
-    """A progress bar on the standard error, if that is a terminal."""
-    if quiet or not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
-
-    columns = ('judging', BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task('', total=None)
-
-        def tell(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total)
-
-        yield tell
 
 
 # --- labels and files ---------------------------------------------------------------------------

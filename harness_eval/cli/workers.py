@@ -1,0 +1,93 @@
+"""Who does the work of a replay, and how far it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from importlib import import_module
+import sys
+from typing import Annotated, Optional, TYPE_CHECKING
+
+import typer
+
+from harness_eval.cli.screen import plain, refuse
+from harness_eval.lines import describe
+
+if TYPE_CHECKING:
+    from harness_eval.replay.jobs import Progress
+
+DASK_TIMEOUT = '30s'
+"""How long a scheduler may take to answer."""
+
+# typer reads these at run time, on Python 3.10 too.
+JobsOption = Annotated[int, typer.Option('--jobs', metavar='N', min=1, help='How many processes.')]
+DaskOption = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(
+        '--dask',
+        metavar='ADDRESS',
+        help='Scheduler of a Dask cluster that does the work, as tcp://host:port.',
+        show_default=False,
+    ),
+]
+
+
+@contextmanager
+def working(jobs: int, dask: str | None) -> Iterator[Executor | None]:
+    """What does the work: None for this process, or an executor until the end of the block.
+
+    Args:
+        jobs: How many processes.
+        dask: Address of the scheduler of a Dask cluster; it excludes several processes.
+    """
+    if dask is not None and jobs > 1:
+        refuse('--jobs and --dask exclude each other: the cluster says how many work')
+    if dask is not None:
+        with _cluster(dask) as executor:
+            yield executor
+    elif jobs == 1:
+        yield None
+    else:
+        from harness_eval.replay.jobs import end_pool, process_pool
+
+        pool = process_pool(jobs)
+        try:
+            yield pool
+        except BaseException:
+            end_pool(pool)
+            raise
+        pool.shutdown()
+
+
+@contextmanager
+def _cluster(address: str) -> Iterator[Executor]:
+    try:
+        distributed = import_module('distributed')
+    except ImportError:
+        refuse('--dask needs Dask; install it, for example with pip install distributed')
+    try:
+        client = distributed.Client(address, timeout=DASK_TIMEOUT, set_as_default=False)
+    except (OSError, ValueError) as error:
+        refuse(f'no Dask scheduler answers at {plain(address, 200)}: {describe(error)}')
+    with client:
+        yield client.get_executor(pure=False)
+
+
+@contextmanager
+def progress_bar(quiet: bool) -> Iterator[Progress | None]:
+    """A progress bar on the standard error, if that is a terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    columns = ('judging', BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task('', total=None)
+
+        def tell(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total)
+
+        yield tell
