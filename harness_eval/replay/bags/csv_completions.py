@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 import csv
 from datetime import datetime, timezone
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from pathlib import Path
 import re
 
@@ -146,7 +146,7 @@ def _time(text: str) -> int | None:
     if iso is None:
         try:
             return int(Decimal(text) * _NANOSECONDS) if len(text) <= 40 else None
-        except (InvalidOperation, ValueError, OverflowError):
+        except (ArithmeticError, ValueError):
             return None
     day, clock, fraction, zone = iso.groups()
     if zone is None:

@@ -20,7 +20,12 @@ import numpy as np
 
 from harness_eval.replay.bags import mcap_records as records
 from harness_eval.replay.bags.bag import BagMessage, BagTopic, Definition, Note
-from harness_eval.replay.bags.mcap_index import chunk_head, chunk_records, read_index
+from harness_eval.replay.bags.mcap_index import (
+    chunk_head,
+    chunk_records,
+    read_at,
+    read_index,
+)
 from harness_eval.replay.bags.mcap_records import Channel, Chunk, McapDamage
 from harness_eval.replay.bags.order import merged
 from harness_eval.replay.bags.packed import MAX_UNPACKED, PackedError
@@ -239,19 +244,18 @@ class _Contents:
         return data[at + _MESSAGE_BEGIN : end]
 
     def _from_file(self, at: int, number: int) -> bytes:
-        self._file.seek(at)
-        length = _message_length(self._file.read(_MESSAGE_BEGIN), number) - records.MESSAGE_LEAD
-        data = self._file.read(length)
+        begin = read_at(self._file, at, _MESSAGE_BEGIN)
+        length = _message_length(begin, number) - records.MESSAGE_LEAD
+        data = read_at(self._file, at + _MESSAGE_BEGIN, length)
         if len(data) != length:
             raise McapDamage('a message is cut')
         return data
 
     def _record(self, at: int) -> tuple[int, bytes]:
-        self._file.seek(at)
-        kind, length = records.lead(self._file.read(records.LEAD))
+        kind, length = records.lead(read_at(self._file, at, records.LEAD))
         if length > _MAX_INDEX:
             raise McapDamage(f'a record says to be {length} bytes large')
-        data = self._file.read(length)
+        data = read_at(self._file, at + records.LEAD, length)
         if len(data) != length:
             raise McapDamage('the file ends within a record')
         return kind, data

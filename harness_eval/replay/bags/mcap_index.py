@@ -23,6 +23,8 @@ _CHUNK_HEAD_BYTES = 100
 _MAX_SUMMARY = 1 << 30
 _MAX_RECORD = 1 << 26
 """Largest schema, channel or index in bytes."""
+_MAX_OFFSET = 1 << 62
+_LARGE = 1 << 20
 
 
 @dataclass
@@ -54,7 +56,7 @@ def read_index(file: BinaryIO) -> McapIndex:
         McapDamage: The file does not even begin as MCAP.
         OSError: It cannot be read.
     """
-    if _read(file, 0, len(records.MAGIC)) != records.MAGIC:
+    if read_at(file, 0, len(records.MAGIC)) != records.MAGIC:
         raise McapDamage('it does not begin as an MCAP file')
     try:
         index = _from_end(file)
@@ -72,10 +74,12 @@ def chunk_records(file: BinaryIO, chunk: Chunk) -> bytes:
     head = chunk_head(file, chunk)
     if head.size > MAX_UNPACKED:
         raise McapDamage(f'a chunk says to be {head.size} bytes large')
-    packed = _read(file, chunk.offset + records.LEAD + head.begin, head.packed)
+    if head.packed > MAX_UNPACKED:
+        raise McapDamage(f'a chunk says to take {head.packed} bytes')
+    packed = read_at(file, chunk.offset + records.LEAD + head.begin, head.packed)
     if len(packed) != head.packed and not chunk.cut:
         raise McapDamage('a chunk is cut')
-    data = unpacked(packed, head.compression, whole=not chunk.cut)
+    data = unpacked(packed, head.compression, head.size, whole=not chunk.cut)
     if not chunk.cut and len(data) != head.size:
         raise McapDamage(f'a chunk of {head.size} bytes has {len(data)}')
     if not chunk.cut and head.crc and crc32(data) != head.crc:
@@ -85,7 +89,7 @@ def chunk_records(file: BinaryIO, chunk: Chunk) -> bytes:
 
 def chunk_head(file: BinaryIO, chunk: Chunk) -> records.ChunkHead:
     """The fields of a chunk before its records."""
-    data = _read(file, chunk.offset, records.LEAD + _CHUNK_HEAD_BYTES)
+    data = read_at(file, chunk.offset, records.LEAD + _CHUNK_HEAD_BYTES)
     kind, _ = records.lead(data)
     if kind != records.CHUNK:
         raise McapDamage('there is no chunk where the index says so')
@@ -94,14 +98,14 @@ def chunk_head(file: BinaryIO, chunk: Chunk) -> records.ChunkHead:
 
 def _from_end(file: BinaryIO) -> McapIndex | None:
     size = file.seek(0, os.SEEK_END)
-    end = _read(file, max(size - FOOTER_BYTES, 0), FOOTER_BYTES)
+    end = read_at(file, max(size - FOOTER_BYTES, 0), FOOTER_BYTES)
     if not end.endswith(records.MAGIC) or records.lead(end) != (records.FOOTER, 20):
         return None
     begin = int.from_bytes(end[records.LEAD : records.LEAD + 8], 'little')
     length = size - FOOTER_BYTES - begin
     if not begin or not 0 <= length <= _MAX_SUMMARY:
         return None
-    summary = _read(file, begin, length)
+    summary = read_at(file, begin, length)
     index = McapIndex()
     found: records.Statistics | None = None
     for kind, first, last in records.walk(summary):
@@ -130,7 +134,7 @@ def _by_walking(file: BinaryIO) -> McapIndex:
     ended = False
     try:
         while at < size and not ended:
-            kind, length = records.lead(_read(file, at, records.LEAD))
+            kind, length = records.lead(read_at(file, at, records.LEAD))
             if at + records.LEAD + length > size:
                 if kind == records.CHUNK:
                     index.chunks.append(_chunk(file, at, cut=True))
@@ -142,6 +146,10 @@ def _by_walking(file: BinaryIO) -> McapIndex:
             index.cut = f'was not closed by its recorder: it ends at byte {size}'
     except (McapDamage, PackedError) as error:
         index.cut = f'can be read up to byte {at} of {size} ({error})'
+    if index.cut:
+        for chunk in index.chunks[-2:]:
+            # The file may end between the indexes of the channels of the last whole chunk.
+            chunk.indexes.clear()
     index.chunks = _learn_from_chunks(file, index)
     times = [t for c in index.chunks if c.start <= c.end for t in (c.start, c.end)]
     if index.loose[1]:
@@ -154,17 +162,17 @@ def _take(file: BinaryIO, index: McapIndex, kind: int, at: int, length: int) -> 
     if kind == records.CHUNK:
         index.chunks.append(_chunk(file, at, cut=False))
     elif kind == records.MESSAGE:
-        lead = _read(file, at + records.LEAD, records.MESSAGE_LEAD)
+        lead = read_at(file, at + records.LEAD, records.MESSAGE_LEAD)
         number, receipt = records.message(lead)
         for column, value in zip(index.loose, (number, receipt, at), strict=True):
             column.append(value)
     elif kind == records.MESSAGE_INDEX and index.chunks:
-        number = int.from_bytes(_read(file, at + records.LEAD, 2), 'little')
+        number = int.from_bytes(read_at(file, at + records.LEAD, 2), 'little')
         index.chunks[-1].indexes[number] = at
     elif kind in (records.SCHEMA, records.CHANNEL):
         if length > _MAX_RECORD:
             raise McapDamage(f'a definition of {length} bytes')
-        _learn(index, kind, _read(file, at + records.LEAD, length))
+        _learn(index, kind, read_at(file, at + records.LEAD, length))
 
 
 def _chunk(file: BinaryIO, at: int, *, cut: bool) -> Chunk:
@@ -214,6 +222,17 @@ def _learn_from_chunks(file: BinaryIO, index: McapIndex) -> list[Chunk]:
     return usable
 
 
-def _read(file: BinaryIO, at: int, length: int) -> bytes:
+def read_at(file: BinaryIO, at: int, length: int) -> bytes:
+    """Read bytes, fewer where the file ends.
+
+    Numbers in a damaged file may be anything: no memory is taken for what is not there.
+
+    Raises:
+        McapDamage: No file is so large.
+    """
+    if at > _MAX_OFFSET:
+        raise McapDamage('an index leads out of the file')
+    if length > _LARGE:
+        length = min(length, max(0, os.fstat(file.fileno()).st_size - at))
     file.seek(at)
     return file.read(length)

@@ -41,12 +41,15 @@ def zstd_decompressor() -> Any:
     )
 
 
-def unpacked(data: bytes, compression: str, *, whole: bool = True) -> bytes:
+def unpacked(
+    data: bytes, compression: str, limit: int = MAX_UNPACKED, *, whole: bool = True
+) -> bytes:
     """Unpack what is in memory.
 
     Args:
         data: The packed bytes.
         compression: ``zstd``, ``lz4`` (frames) or nothing.
+        limit: Most bytes that it may become.
         whole: Whether an end that is missing is an error; otherwise what there is is given.
 
     Raises:
@@ -61,14 +64,17 @@ def unpacked(data: bytes, compression: str, *, whole: bool = True) -> bytes:
     else:
         raise PackedError(f'packed with {compression[:20]!r}; zstd and lz4 are understood')
     parts: list[bytes] = []
+    room = limit + 1  # one more, so that what just fits comes to its end
     # In pieces, so that what lies before the damage of a cut chunk is not lost with it.
     try:
         for begin in range(0, len(data), _BLOCK):
             if machine.eof:
                 break
-            parts.append(bytes(machine.decompress(data[begin : begin + _BLOCK], MAX_UNPACKED)))
-            if not machine.eof and not machine.needs_input:
-                raise PackedError(f'larger than {MAX_UNPACKED} bytes when unpacked')
+            part = bytes(machine.decompress(data[begin : begin + _BLOCK], room))
+            parts.append(part)
+            room -= len(part)
+            if room <= 0:
+                raise PackedError(f'larger than {limit} bytes when unpacked')
     except PackedError:
         raise
     except Exception as error:  # both libraries have errors of their own

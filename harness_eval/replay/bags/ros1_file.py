@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping
 import copy
 from io import BytesIO
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, TYPE_CHECKING
 
@@ -78,7 +79,7 @@ class Ros1File:
 
     @property
     def definitions(self) -> Mapping[str, Definition]:
-        """The definitions of types that ROS 2 lacks, or has otherwise, in the form of ROS 2."""
+        """The definitions of its types as they are after conversion, in the form of ROS 2."""
         found = {}
         for connection in self._connections.values():
             text = self._types.definition(connection)
@@ -107,9 +108,11 @@ class Ros1File:
             return
         view = copy.copy(self._reader)
         view.current_chunk = (-1, BytesIO())  # its own: another iteration may be elsewhere
-        view.indexes = {c.id: _cut(self._reader.indexes[c.id], start, stop) for c in chosen}
+        # As one index: several would be merged by time alone, not in the order of the file.
+        places = [one for c in chosen for one in _cut(self._reader.indexes[c.id], start, stop)]
+        view.indexes = {chosen[0].id: sorted(places, key=tuple)}
         try:
-            for connection, receipt, data in view.messages(chosen):
+            for connection, receipt, data in view.messages(chosen[:1]):
                 try:
                     converted = self._types.converted(connection, data)
                 except Exception as error:  # generated code over bytes from outside
@@ -171,30 +174,36 @@ class _Ros1Types:
         return bytes(self._store.ros1_to_cdr(data, connection.msgtype))
 
     def definition(self, connection: Connection) -> str | None:
-        name = connection.msgtype
-        if not self.known(connection) or self._same(name):
+        if not self.known(connection):
             return None
-        return str(self._store.generate_msgdef(name, ros_version=2)[0])
+        return str(self._store.generate_msgdef(connection.msgtype, ros_version=2)[0])
 
     def _learn(self, name: str, text: str) -> None:
         from rosbags.typesys import get_types_from_msg
 
         types = dict(get_types_from_msg(text, name))
-        fresh = {key: body for key, body in types.items() if key not in self._store.fielddefs}
+        ours = {**types, **self._store.fielddefs}
+        fresh = {
+            # By the names that ROS 2 gives to the same fields: `k`, which was `K`.
+            key: self._ros2.fielddefs[key] if self._same(key, ours) else body
+            for key, body in types.items()
+            if key not in self._store.fielddefs
+        }
         if fresh:
             self._store.register(fresh)
         self._store.get_msgdef(name)
 
-    def _same(self, name: str) -> bool:
+    def _same(self, name: str, ours: Mapping[str, Any]) -> bool:
         """Whether ROS 2 has the type with the same fields, whatever their names."""
-        if name == _HEADER:
-            return True
-        if name not in self._ros2.fielddefs:
+        if name not in ours or name not in self._ros2.fielddefs:
             return False
-        ours, theirs = self._store.fielddefs[name][1], self._ros2.fielddefs[name][1]
-        return len(ours) == len(theirs) and all(
-            one[1] == other[1] and all(self._same(part) for part in _parts(one[1]))
-            for one, other in zip(ours, theirs, strict=True)
+        pairs = list(zip_longest(ours[name][1], self._ros2.fielddefs[name][1]))
+        return all(
+            one is not None
+            and other is not None
+            and one[1] == other[1]
+            and all(self._same(part, ours) for part in _parts(one[1]))
+            for one, other in pairs
         )
 
 

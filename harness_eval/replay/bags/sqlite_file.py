@@ -28,6 +28,8 @@ from harness_eval.runs import printable
 
 _WAIT = 2.0
 """Seconds that a recorder which holds the file is waited for."""
+_ERRORS = (sqlite3.DatabaseError, UnicodeDecodeError)
+"""What reading a damaged file raises; the second where its own error has such a name in it."""
 _HEADER = 100
 _LAST = (1 << 63) - 1
 _FORMS = ('ros2msg', 'ros2idl')
@@ -64,7 +66,7 @@ class SqliteFile:
         self._rows: NDArray[Any] | None = None
         try:
             self._open()
-        except sqlite3.DatabaseError as error:
+        except _ERRORS as error:
             raise self._unusable(error) from None
 
     @property
@@ -96,10 +98,10 @@ class SqliteFile:
             rows = self._indexed if self._rows is None else self._listed
             try:
                 for number, receipt, data in rows(database, sorted(wanted), first, last):
-                    if isinstance(data, bytes):
+                    if isinstance(data, bytes) and isinstance(receipt, int):
                         topic = wanted[number]
                         yield BagMessage(topic.name, topic.type, data, receipt)
-            except sqlite3.DatabaseError as error:
+            except _ERRORS as error:
                 self._damaged(error)
 
     def _indexed(
@@ -123,7 +125,7 @@ class SqliteFile:
             query = 'SELECT data FROM messages WHERE id = ?'
             try:
                 found = database.execute(query, (int(row['id']),)).fetchone()
-            except sqlite3.DatabaseError as error:
+            except _ERRORS as error:
                 self._damaged(error)
                 continue
             if found is not None:
@@ -157,6 +159,8 @@ class SqliteFile:
             isolation_level=None,
             check_same_thread=False,
         )
+        # A damaged name is no reason to read nothing else.
+        database.text_factory = _text
         if self._cut:
             # Otherwise SQLite refuses a file that is shorter than its header says.
             database.execute('PRAGMA writable_schema = ON')
@@ -166,6 +170,8 @@ class SqliteFile:
         columns = {row[1] for row in database.execute('PRAGMA table_info(topics)')}
         rows = {row[1] for row in database.execute('PRAGMA table_info(messages)')}
         if not {'id', 'name', 'type'} <= columns or not {'topic_id', 'timestamp', 'data'} <= rows:
+            if self._cut:
+                raise sqlite3.DatabaseError('nothing is left of its tables')
             raise SourceError(
                 'not_a_bag',
                 f'{self._path.name} is a database, but none of rosbag2: expected the tables '
@@ -173,16 +179,20 @@ class SqliteFile:
             )
         self._stored = self._read_topics(database, columns)
         self._definitions = self._read_definitions(database)
-        if self._cut or not self._has_index(database):
+        ends: list[Any] = [None, 'unordered']
+        if not self._cut and self._has_index(database):
+            ends = [
+                database.execute(f'SELECT {end}(timestamp) FROM messages').fetchone()[0]
+                for end in ('min', 'max')
+            ]
+        if ends == [None, None]:
+            self._span = None
+        elif all(isinstance(end, int) for end in ends):
+            self._span = (ends[0], ends[1])
+        else:
             self._rows = self._list_rows(database)
             times = self._rows['receipt']
             self._span = (int(times[0]), int(times[-1])) if len(times) else None
-            return
-        ends = [
-            database.execute(f'SELECT {end}(timestamp) FROM messages').fetchone()[0]
-            for end in ('min', 'max')
-        ]
-        self._span = None if ends[0] is None else (int(ends[0]), int(ends[1]))
 
     def _read_topics(self, database: sqlite3.Connection, columns: set[str]) -> list[_Stored]:
         optional = [
@@ -192,7 +202,9 @@ class SqliteFile:
         found = []
         query = f'SELECT id, name, type, {", ".join(optional)} FROM topics ORDER BY id'
         for number, name, kind, encoding, qos in database.execute(query):
-            if encoding in ('cdr', ''):
+            if not isinstance(name, str) or not isinstance(kind, str):
+                self._damaged(ValueError('a topic has no name or type'))
+            elif encoding in ('cdr', ''):
                 found.append(_Stored(number, BagTopic(name, kind, None, offered_qos(qos))))
             else:
                 self._note(
@@ -209,7 +221,7 @@ class SqliteFile:
         return {
             name: Definition(text, form)
             for name, form, text in database.execute(query)
-            if form in _FORMS and isinstance(text, str) and text.strip()
+            if form in _FORMS and isinstance(name, str) and isinstance(text, str) and text.strip()
         }
 
     def _has_index(self, database: sqlite3.Connection) -> bool:
@@ -226,7 +238,7 @@ class SqliteFile:
                 for row in database.execute(query):
                     if all(isinstance(value, int) for value in row):
                         yield row
-            except sqlite3.DatabaseError as error:
+            except _ERRORS as error:
                 if not self._cut:
                     self._damaged(error)
 
@@ -244,10 +256,10 @@ class SqliteFile:
     def _damaged(self, error: Exception) -> None:
         self._note(
             'bag_damaged',
-            f'{self._path.name} is damaged: {error}; what can be read of it is used',
+            f'{self._path.name} is damaged: {_said(error)}; what can be read of it is used',
         )
 
-    def _unusable(self, error: sqlite3.DatabaseError) -> SourceError:
+    def _unusable(self, error: Exception) -> SourceError:
         if 'locked' in str(error):
             return SourceError(
                 'bag_locked',
@@ -256,8 +268,16 @@ class SqliteFile:
                 retryable=True,
             )
         return SourceError(
-            'bag_damaged', f'{self._path.name} cannot be read: {error}; record it again'
+            'bag_damaged', f'{self._path.name} cannot be read: {_said(error)}; record it again'
         )
+
+
+def _said(error: Exception) -> str:
+    return printable(str(error), 200)
+
+
+def _text(data: bytes) -> str:
+    return data.decode(errors='replace')
 
 
 def _is_cut(path: Path) -> bool:
