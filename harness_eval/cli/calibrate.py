@@ -27,6 +27,8 @@ from harness_eval.replay.calibration import Calibration, CalibrationError, Targe
 from harness_eval.replay.calibration_cases import Cases, scored_cases
 from harness_eval.replay.scores import Rate
 
+_RUNS_NAMED = 3
+
 
 class OfWhat(str, Enum):
     """Among what false successes are counted."""
@@ -138,8 +140,10 @@ def _share(rate: Rate) -> str:
 
 
 def _cautions(cases: Cases) -> Iterator[str]:
-    for reason, count in sorted(cases.left_out.items()):
-        yield f'{count} left out: {reason}'
+    for reason, run_ids in sorted(cases.left_out.items()):
+        named = ', '.join(plain(run_id, 40) for run_id in run_ids[:_RUNS_NAMED])
+        more = ', …' if len(run_ids) > _RUNS_NAMED else ''
+        yield f'{len(run_ids)} left out: {reason} ({named}{more})'
     if cases.unknown:
         yield (
             f'{many(cases.unknown, "failed run")} left the judge unsure with a score that is not '

@@ -164,7 +164,8 @@ def _matched(results: Sequence[Result], labels: Path | None) -> Matched:
         matched = match_labels(results, read_labels(labels))
     except EvaluationError as error:
         refuse(error.message)
-    tell((f'{labels.name}, {one}: no such result' for one in matched.unmatched), 'labels')
+    if results:
+        tell((f'{labels.name}, {one}: no such result' for one in matched.unmatched), 'labels')
     tell(
         (
             f'{one.result.completion.run_id} segment {one.result.completion.segment}: the label '

@@ -58,7 +58,9 @@ def score(
         write_json(json_file, plain_scores)
     if scores.overall.results:
         print_screen(*score_parts(scores))
-    if not scores.overall.labelled:
+    if not scores.overall.results:
+        complain('there is no result to score')
+    elif not scores.overall.labelled:
         complain(
             'nothing is labelled, so nothing was measured; give --labels, or cases whose oracle '
             'or label is on record'

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -29,7 +28,7 @@ class Cases:
         scores: ``N float64``, each in [0, 1].
         correct: ``N bool``, whether the run truly succeeded.
         tools: Tool of each.
-        left_out: How many results were left out, by the reason.
+        left_out: Run ids of the results that were left out, by the reason.
         unknown: How many of ``scores`` stand for a failed run of which only is known that its
             judge was unsure; they are taken as 1, the worst there is.
         own_status: How many verdicts do not say that a threshold made them.
@@ -38,7 +37,7 @@ class Cases:
     scores: npt.NDArray[np.float64]
     correct: npt.NDArray[np.bool_]
     tools: tuple[str, ...]
-    left_out: Mapping[str, int]
+    left_out: Mapping[str, tuple[str, ...]]
     unknown: int = 0
     own_status: int = 0
 
@@ -56,12 +55,12 @@ def scored_cases(results: Iterable[Result]) -> Cases:
     scores: list[float] = []
     correct: list[bool] = []
     tools: list[str] = []
-    left_out: Counter[str] = Counter()
+    left_out: dict[str, list[str]] = {}
     unknown = own_status = 0
     for result in results:
         reason = _why_not(result)
         if reason:
-            left_out[reason] += 1
+            left_out.setdefault(reason, []).append(result.completion.run_id)
             continue
         score = score_of(result)
         unknown += score is None
@@ -73,7 +72,7 @@ def scored_cases(results: Iterable[Result]) -> Cases:
         np.array(scores, np.float64),
         np.array(correct, bool),
         tuple(tools),
-        dict(left_out),
+        {reason: tuple(run_ids) for reason, run_ids in left_out.items()},
         unknown,
         own_status,
     )

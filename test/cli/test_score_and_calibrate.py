@@ -138,7 +138,7 @@ def test_a_label_goes_before_the_oracle_and_what_differs_is_told(
     assert 'a segment 0: the label failure counts, the oracle on record says success' in ended.err
 
 
-def test_nothing_labelled_is_no_measurement(shell: Shell, write: Write) -> None:
+def test_nothing_labelled_is_no_measurement(shell: Shell, write: Write, tmp_path: Path) -> None:
     ended = shell('score', write(result('success')))
     assert ended.code == 4
     assert 'nothing is labelled, so nothing was measured' in ended.err
@@ -146,7 +146,9 @@ def test_nothing_labelled_is_no_measurement(shell: Shell, write: Write) -> None:
     ended = shell('score', write(result('error', True)))
     assert ended.code == 4
     assert 'no labelled result has the verdict success or failure' in ended.err
-    assert shell('score', write()).code == 4
+    ended = shell('score', write(), '--labels', labels_file(tmp_path, a='success'))
+    assert (ended.code, ended.out) == (4, '')
+    assert ended.err == 'harness-eval: there is no result to score\n'
 
 
 @pytest.mark.parametrize(
@@ -334,7 +336,7 @@ def test_calibrate_says_what_was_left_out(shell: Shell, write: Write) -> None:
     )
     ended = shell('calibrate', results)
     assert ended.code == 0
-    assert '1 left out: not labelled' in ended.err
+    assert '1 left out: not labelled (a)' in ended.err
     assert '1 left out: judged by an evaluator of kind checks' in ended.err
     assert '1 left out: the judge said yes or no, without a score' in ended.err
     assert '1 verdict without a word that a threshold made it' in ended.err
