@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from spoilt_files import Case, check_refused, problems, spoilt, written
 
-from harness_eval.config import ConfigError, load_config, Problem
+from harness_eval.config import load_config
 from harness_eval.config.evaluators import CascadeSettings, KINDS, ModelSettings, VoteSettings
 
 GOOD = """\
@@ -58,20 +59,8 @@ capture:
 """
 
 
-def write(folder: Path, text: str, name: str = 'cell.yaml') -> Path:
-    path = folder / name
-    path.write_text(text, encoding='utf-8')
-    return path
-
-
-def problems(folder: Path, text: str) -> list[Problem]:
-    with pytest.raises(ConfigError) as caught:
-        load_config(write(folder, text))
-    return caught.value.problems
-
-
 def test_each_kind_is_read_with_its_own_settings(tmp_path: Path) -> None:
-    config = load_config(write(tmp_path, GOOD))
+    config = load_config(written(tmp_path, GOOD))
     found = config.evaluation.evaluators
     assert {settings.kind for settings in found.values()} == set(KINDS)
     assert all(isinstance(settings, KINDS[settings.kind]) for settings in found.values())
@@ -89,7 +78,7 @@ def test_each_kind_is_read_with_its_own_settings(tmp_path: Path) -> None:
 
 
 def test_what_a_tool_is_judged_by_is_read(tmp_path: Path) -> None:
-    config = load_config(write(tmp_path, GOOD))
+    config = load_config(written(tmp_path, GOOD))
     pick, place = config.tool('pick'), config.tool('place')
     assert pick.report is not None
     assert [output.key for output in pick.report.outputs] == ['held', 'depth', 'colour']
@@ -102,7 +91,7 @@ def test_what_a_tool_is_judged_by_is_read(tmp_path: Path) -> None:
     ]
 
 
-CASES: dict[str, tuple[str, str, int, str, str]] = {
+CASES: dict[str, Case] = {
     'no kind': (
         'node: {kind: service, service', 'node: {service', 18, 'node.kind', "the key 'kind'"),
     'unknown kind': (
@@ -254,15 +243,11 @@ CASES: dict[str, tuple[str, str, int, str, str]] = {
 
 @pytest.mark.parametrize('case', CASES.values(), ids=list(CASES))
 def test_a_spoilt_file_is_refused_with_line_key_and_what_would_be_right(
-    tmp_path: Path, case: tuple[str, str, int, str, str]
+    tmp_path: Path, case: Case
 ) -> None:
     before, after, line, key, words = case
-    assert GOOD.count(before) == 1, 'the case must spoil one place'
     whole = f'evaluation{key}' if key.startswith('.') else f'evaluation.evaluators.{key}'
-    found = problems(tmp_path, GOOD.replace(before, after))
-    assert (line, whole) in [(one.line, one.key) for one in found]
-    assert any(words in one.message for one in found if (one.line, one.key) == (line, whole))
-    assert str(tmp_path) not in str(found)
+    check_refused(tmp_path, GOOD, (before, after, line, whole, words))
 
 
 SECRET = 's3cr3t'
@@ -290,8 +275,7 @@ SECRET = 's3cr3t'
 def test_a_secret_in_the_file_is_refused_and_not_repeated(
     tmp_path: Path, before: str, after: str
 ) -> None:
-    assert GOOD.count(before) == 1
-    found = problems(tmp_path, GOOD.replace(before, after))
+    found = problems(tmp_path, spoilt(GOOD, before, after))
     assert found
     assert SECRET not in str(found)
 
@@ -320,7 +304,7 @@ def test_a_plugin_may_fill_in_what_the_evaluator_cannot(tmp_path: Path) -> None:
         '      report:\n',
         '      report:\n        from: "my_robot.reports:fill"\n        outputs:\n',
     )
-    report = load_config(write(tmp_path, text)).tool('pick').report
+    report = load_config(written(tmp_path, text)).tool('pick').report
     assert report is not None
     assert (report.source, len(report.outputs)) == ('my_robot.reports:fill', 3)
 
@@ -341,17 +325,17 @@ def with_rubric(rubric: str) -> str:
 
 def test_a_rubric_may_live_in_a_file_of_markdown(tmp_path: Path) -> None:
     (tmp_path / 'rubrics').mkdir()
-    write(tmp_path, '# Placed\n\nIt stands.\n', 'rubrics/place.md')
+    written(tmp_path, '# Placed\n\nIt stands.\n', 'rubrics/place.md')
     text = with_rubric('{file: rubrics/place.md, version: "7"}')
-    rubric = load_config(write(tmp_path, text)).tool('place').rubric
+    rubric = load_config(written(tmp_path, text)).tool('place').rubric
     assert rubric is not None
     assert (rubric.text, rubric.file, rubric.version) == ('# Placed\n\nIt stands.\n', None, '7')
 
 
 def test_a_rubric_may_live_in_a_file_of_yaml_with_its_version(tmp_path: Path) -> None:
-    write(tmp_path, 'version: "4"\ncriteria: [{name: a, text: "It stands."}]\n', 'place.yaml')
+    written(tmp_path, 'version: "4"\ncriteria: [{name: a, text: "It stands."}]\n', 'place.yaml')
     text = with_rubric('{file: place.yaml}')
-    rubric = load_config(write(tmp_path, text)).tool('place').rubric
+    rubric = load_config(written(tmp_path, text)).tool('place').rubric
     assert rubric is not None
     assert (rubric.version, rubric.text, rubric.file) == ('4', None, None)
     assert [one.text for one in rubric.criteria or ()] == ['It stands.']
@@ -373,7 +357,7 @@ def test_a_rubric_may_live_in_a_file_of_yaml_with_its_version(tmp_path: Path) ->
 def test_a_rubric_file_is_refused_where_it_is_wrong(
     tmp_path: Path, name: str, content: str, file: str, line: int, words: str
 ) -> None:
-    write(tmp_path, content, name)
+    written(tmp_path, content, name)
     found = problems(tmp_path, with_rubric(f'{{file: {name}}}'))
     assert any(words in one.message for one in found if (one.file, one.line) == (file, line)), (
         found
@@ -382,7 +366,7 @@ def test_a_rubric_file_is_refused_where_it_is_wrong(
 
 
 def test_a_version_in_two_places_is_refused(tmp_path: Path) -> None:
-    write(tmp_path, 'version: "1"\ntext: It stands.\n', 'a.yaml')
+    written(tmp_path, 'version: "1"\ntext: It stands.\n', 'a.yaml')
     (found,) = problems(tmp_path, with_rubric('{file: a.yaml, version: "2"}'))
     assert "found '2' here and '1' in a.yaml" in found.message
 
@@ -392,6 +376,6 @@ def test_the_file_of_certificates_is_found_beside_the_file_that_names_it(tmp_pat
     (found,) = problems(tmp_path, text)
     assert (found.line, found.key) == (17, 'evaluation.evaluators.web.ca_file')
     assert "'ca.pem' is not there" in found.message
-    write(tmp_path, 'certificates', 'ca.pem')
-    web = load_config(write(tmp_path, text)).evaluation.evaluators['web']
+    written(tmp_path, 'certificates', 'ca.pem')
+    web = load_config(written(tmp_path, text)).evaluation.evaluators['web']
     assert getattr(web, 'ca_file', None) == str(tmp_path / 'ca.pem')

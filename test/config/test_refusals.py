@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from spoilt_files import Case, check_refused, problems, refused, spoilt, written
 
-from harness_eval.config import ConfigError, load_config, Problem
+from harness_eval.config import load_config
 
 GOOD = """\
 evaluation:
@@ -66,27 +67,15 @@ def test_an_absence_may_be_concluded_from_a_view_that_is_known_to_be_usable(
     folder: Path, good: str, better: str
 ) -> None:
     usable = 'front: {topic: f, usable: {marker: {dictionary: DICT_4X4_50, id: 0}}}'
-    text = GOOD.replace('front: {topic: front/image_raw}', usable).replace(good, better)
-    (folder / 'cell.yaml').write_text(text, encoding='utf-8')
-    load_config(folder / 'cell.yaml')
-
-
-def problems(folder: Path, text: str) -> list[Problem]:
-    path = folder / 'cell.yaml'
-    path.write_text(text, encoding='utf-8')
-    with pytest.raises(ConfigError) as caught:
-        load_config(path)
-    return caught.value.problems
+    text = spoilt(GOOD, 'front: {topic: front/image_raw}', usable)
+    load_config(written(folder, spoilt(text, good, better)))
 
 
 def test_the_file_that_the_cases_spoil_is_good(folder: Path) -> None:
-    path = folder / 'cell.yaml'
-    path.write_text(GOOD, encoding='utf-8')
-    assert list(load_config(path).evaluation.tools) == ['pick', 'peg']
+    assert list(load_config(written(folder, GOOD)).evaluation.tools) == ['pick', 'peg']
 
 
-# What is replaced, by what, and the line, the key and words of the problem.
-CASES: dict[str, tuple[str, str, int, str, str]] = {
+CASES: dict[str, Case] = {
     'unknown key': (
         'max_ahead: 0.05', 'max_ahed: 0.05', 35, 'capture.max_ahed', "did you mean 'max_ahead'?",
     ),
@@ -455,7 +444,7 @@ CASES: dict[str, tuple[str, str, int, str, str]] = {
 
 
 @pytest.mark.parametrize(
-    ('spoilt', 'words'),
+    ('instead', 'words'),
     [
         ('required_tools: pick', 'expected a list'),
         ('required_tools: [pick, 2]', 'expected a text'),
@@ -463,28 +452,23 @@ CASES: dict[str, tuple[str, str, int, str, str]] = {
     ],
 )
 def test_of_faulty_required_tools_nothing_is_told_but_their_own_fault(
-    folder: Path, spoilt: str, words: str
+    folder: Path, instead: str, words: str
 ) -> None:
-    found = problems(folder, GOOD.replace('required_tools: [pick, peg]', spoilt))
+    found = problems(folder, spoilt(GOOD, 'required_tools: [pick, peg]', instead))
     assert [one.line for one in found] == [2]
     assert words in found[0].message
 
 
 def test_a_tool_beside_empty_required_tools_is_told_that_they_are_empty(folder: Path) -> None:
-    found = problems(folder, GOOD.replace('[pick, peg]', '[]'))
+    found = problems(folder, spoilt(GOOD, '[pick, peg]', '[]'))
     assert 'required_tools is empty' in found[0].message
 
 
 @pytest.mark.parametrize('case', CASES.values(), ids=list(CASES))
 def test_a_spoilt_file_is_refused_with_line_key_and_what_would_be_right(
-    folder: Path, case: tuple[str, str, int, str, str]
+    folder: Path, case: Case
 ) -> None:
-    before, after, line, key, words = case
-    assert GOOD.count(before) == 1, 'the case must spoil one place'
-    found = problems(folder, GOOD.replace(before, after))
-    assert ('cell.yaml', line, key) in [(one.file, one.line, one.key) for one in found]
-    assert any(words in one.message for one in found if (one.line, one.key) == (line, key))
-    assert str(folder) not in str(found)
+    check_refused(folder, GOOD, case)
 
 
 def test_a_tool_whose_checks_are_all_optional_is_refused(folder: Path) -> None:
@@ -528,11 +512,7 @@ def test_all_problems_of_a_file_are_told_in_the_order_of_its_lines(folder: Path)
 
 
 def test_the_error_reads_as_file_line_key_and_message(folder: Path) -> None:
-    path = folder / 'cell.yaml'
-    path.write_text(GOOD.replace('views: [front, grip]', 'views: [fornt, front, grip]'))
-    with pytest.raises(ConfigError) as caught:
-        load_config(path)
-    error = caught.value
+    error = refused(folder, spoilt(GOOD, 'views: [front, grip]', 'views: [fornt, front, grip]'))
     assert (error.file, error.line, error.key) == (
         'cell.yaml', 13, 'evaluation.tools.pick.views[0]',
     )  # fmt: skip
@@ -543,11 +523,11 @@ def test_the_error_reads_as_file_line_key_and_message(folder: Path) -> None:
 
 
 def test_the_value_of_an_unknown_key_is_not_repeated(folder: Path) -> None:
-    text = GOOD.replace('settle: 0.3', 'settle: 0.3\n  api_key: sk-very-secret')
+    text = spoilt(GOOD, 'settle: 0.3', 'settle: 0.3\n  api_key: sk-very-secret')
     assert 'sk-very-secret' not in str(problems(folder, text))
 
 
 def test_a_file_of_thousands_of_faults_is_refused_within_seconds(folder: Path) -> None:
     many = ', '.join(f'tool_{index}' for index in range(5000))
-    found = problems(folder, GOOD.replace('segment_tools: [peg]', f'segment_tools: [{many}]'))
+    found = problems(folder, spoilt(GOOD, 'segment_tools: [peg]', f'segment_tools: [{many}]'))
     assert len(found) == 200
