@@ -11,7 +11,7 @@ from rosbags.typesys import get_types_from_msg, get_typestore, Stores
 
 from harness_eval.contract import DecodeError
 from harness_eval.replay.bags import decoder_for, open_bag
-from harness_eval.replay.bags.types import _OWN
+from harness_eval.replay.bags.bag_types import _OWN
 
 SECOND = 10**9
 MESSAGES = Path(__file__).parents[3] / 'harness_eval_msgs' / 'msg'
