@@ -16,6 +16,7 @@ from harness_eval.cli.judged_input import (
     InputsArgument,
     LabelsOption,
     many,
+    need_statistics,
     read_judged,
     ToolOption,
     write_text,
@@ -76,6 +77,7 @@ def calibrate(
 
     The code is 4 if no threshold can be given, and the message says how many cases it takes.
     """
+    need_statistics()
     try:
         target = Target(maximum, confidence, of.value, failure_threshold)
     except ValueError as error:

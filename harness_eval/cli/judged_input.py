@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+import importlib
 import json
 from pathlib import Path
 from typing import Annotated, Any, Optional
@@ -78,6 +79,18 @@ def read_judged(inputs: Sequence[str], labels: Path | None, tool: str | None) ->
             refuse(f'no result is of the tool {shown!r}{did_you_mean(shown, tools, what="tools")}')
         results = tuple(one for one in results if one.completion.tool == tool)
     return Judged(results, matched.unmatched, replayed.skipped)
+
+
+def need_statistics() -> None:
+    """End the command, with what to do, unless scikit-learn and SciPy can be imported."""
+    for package in ('sklearn', 'scipy'):
+        try:
+            importlib.import_module(package)
+        except ImportError as error:
+            refuse(
+                f'this needs scikit-learn and SciPy: pip install "harness_eval[replay]" '
+                f'({describe(error)})'
+            )
 
 
 def write_json(path: Path, value: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ from harness_eval.cli.exit_codes import EVALUATION_ERROR
 from harness_eval.cli.judged_input import (
     InputsArgument,
     LabelsOption,
+    need_statistics,
     read_judged,
     ToolOption,
     write_json,
@@ -38,6 +39,7 @@ def score(
 
     The code is 4 if no labelled result has a verdict, since nothing was measured then.
     """
+    need_statistics()
     from harness_eval.replay import metrics
 
     judged = read_judged(inputs, labels, tool)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 import json
 from pathlib import Path
+import sys
 
 from capture_streams import T_END
 from cdr_messages import JOINT_STATE, joint_state
@@ -382,6 +383,16 @@ def test_calibrate_refuses_targets_out_of_range(
     ended = shell('calibrate', write(*scored(149)), *options)
     assert ended.code == 2
     assert ended.out == ''
+
+
+@pytest.mark.parametrize('verb', ['score', 'calibrate'])
+@pytest.mark.parametrize('package', ['sklearn', 'scipy'])
+def test_without_the_statistics_it_says_what_to_install(
+    shell: Shell, write: Write, monkeypatch: pytest.MonkeyPatch, verb: str, package: str
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    error = _refused(shell(verb, write(result('success', True))))
+    assert 'pip install "harness_eval[replay]"' in error
 
 
 def _refused(ended: Ended) -> str:
