@@ -1,0 +1,344 @@
+"""Cases judged again: from what they hold, by the rules of now, without being touched."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+import hashlib
+import json
+from pathlib import Path
+import shutil
+
+import pytest
+from replayed_cell import Message, RecordedCell, write_bag, write_config
+
+from harness_eval.cases import CaseStore, read_case
+from harness_eval.decode import Decoder
+from harness_eval.oracle import OracleAnswer
+from harness_eval.replay.jobs import replay
+from harness_eval.replay.recorded import CaseDecoders, recorded
+from harness_eval.replay.results import Replayed, Truth
+from harness_eval.replay.sources import BagSource, CaseSource, find_sources
+from harness_eval.runs import Outcome
+
+
+@dataclass
+class Lived:
+    """What a live cell left behind.
+
+    Attributes:
+        folder: Where everything lies.
+        recorded: What came, in order.
+        outcomes: What was published.
+    """
+
+    folder: Path
+    recorded: list[Message]
+    outcomes: list[Outcome]
+
+    @property
+    def path(self) -> Path:
+        return self.folder / 'cell.yaml'
+
+    @property
+    def evidence(self) -> Path:
+        return self.folder / 'evidence'
+
+    def note_oracle(self, name: str, answer: OracleAnswer) -> None:
+        CaseStore(self.evidence, 10**9, Decoder()).note_oracle(name, answer)
+
+
+@pytest.fixture(scope='module')
+def lived(tmp_path_factory: pytest.TempPathFactory) -> Lived:
+    """A live cell that has judged a few runs."""
+    made = RecordedCell(tmp_path_factory.mktemp('live'))
+    made.whole_run('good')
+    made.whole_run('bad', finger=0.02)
+    made.whole_run('middle', finger=0.7)
+    for number, finger in enumerate((0.7, 0.95)):
+        made.whole_run('long', finger, tool='insert', segment=number)
+    made.close()
+    return Lived(made.folder, made.recorded, made.outcomes)
+
+
+@pytest.fixture
+def cell(lived: Lived, tmp_path: Path) -> Lived:
+    """A copy of what it left behind."""
+    folder = tmp_path / 'live'
+    shutil.copytree(lived.folder, folder)
+    return dataclasses.replace(lived, folder=folder)
+
+
+def again(cell: Lived, config: Path | None = None, **more: object) -> Replayed:
+    """All cases of a cell, judged again."""
+    sources, skipped = find_sources([str(cell.evidence)])
+    assert not skipped
+    return replay(sources, config or cell.path, **more)  # type: ignore[arg-type]
+
+
+def labels(found: Replayed) -> dict[tuple[str, int], str]:
+    """What each segment came to."""
+    return {(one.outcome.run_id, one.outcome.segment): one.outcome.label for one in found.results}
+
+
+def changed(cell: Lived, **more: object) -> Path:
+    """The configuration of a cell with a change."""
+    return write_config(cell.folder / 'changed.yaml', **more)
+
+
+def content(folder: Path) -> dict[str, str]:
+    """Digests of all files below a folder."""
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob('*'))
+        if path.is_file()
+    }
+
+
+def test_by_the_same_rules_a_case_comes_to_what_is_on_record(cell: Lived) -> None:
+    before = content(cell.evidence)
+    found = again(cell)
+    assert not found.skipped
+    assert len(found.results) == 5
+    for one in found.results:
+        assert one.recorded is not None
+        known = dataclasses.replace(one.recorded, decided_at=one.outcome.decided_at)
+        assert one.outcome == known
+        assert one.case == cell.evidence / one.source
+    assert content(cell.evidence) == before
+
+
+def test_a_case_comes_to_what_its_bag_comes_to(cell: Lived) -> None:
+    bag = write_bag(cell.folder / 'bag', cell.recorded)
+    of_bag = replay([BagSource(bag)], cell.path)
+    of_cases = again(cell)
+    assert {one.completion: one.outcome for one in of_bag.results} == {
+        one.completion: one.outcome for one in of_cases.results
+    }
+
+
+def test_new_thresholds_give_new_verdicts(cell: Lived) -> None:
+    assert labels(again(cell)) == {
+        ('good', 0): 'success',
+        ('bad', 0): 'failure',
+        ('middle', 0): 'abstained unsure',
+        ('long', 0): 'process',
+        ('long', 1): 'success',
+    }
+    assert labels(again(cell, changed(cell, outcome=0.6, failure=0.01))) == {
+        ('good', 0): 'success',
+        ('bad', 0): 'abstained unsure',
+        ('middle', 0): 'success',
+        ('long', 0): 'success',
+        ('long', 1): 'success',
+    }
+
+
+def test_a_segment_is_judged_without_those_before_it(cell: Lived) -> None:
+    last = next(path for path in cell.evidence.iterdir() if path.name.endswith('-1'))
+    found = replay([CaseSource(last)], cell.path)
+    assert labels(found) == {('long', 1): 'success'}
+
+
+def test_one_case_may_come_under_two_names(cell: Lived) -> None:
+    first = next(cell.evidence.glob('good-*'))
+    copy = shutil.copytree(first, cell.folder / 'copy')
+    found = replay([CaseSource(first), CaseSource(copy)], cell.path)
+    assert [(one.source, one.outcome.label) for one in found.results] == [
+        (first.name, 'success'),
+        ('copy', 'success'),
+    ]
+
+
+@pytest.mark.parametrize(
+    ('text', 'by', 'kind', 'named'),
+    [
+        ('front: {topic: cell/front}', 'top: {topic: cell/top}', 'evidence_incomplete', "'top'"),
+        (
+            'front: {topic: cell/front}',
+            'front: {topic: cell/left}',
+            'configuration_changed',
+            '/cell/front, not from cell/left',
+        ),
+        (
+            'front: {topic: cell/front}',
+            'front: {topic: cell/front, type: sensor_msgs/msg/CompressedImage}',
+            'configuration_changed',
+            'sensor_msgs/msg/CompressedImage',
+        ),
+        (
+            'front: {topic: cell/front}',
+            'front: {topic: cell/front, stamp: receipt}',
+            'configuration_changed',
+            'from the receipt',
+        ),
+        ('pick', 'lift', 'not_required', "'pick'"),
+    ],
+)
+def test_what_a_case_does_not_hold_is_named(
+    cell: Lived, text: str, by: str, kind: str, named: str
+) -> None:
+    path = changed(cell)
+    new = path.read_text().replace(text, by)
+    path.write_text(new.replace('[front]', '[top]') if by.startswith('top') else new)
+    found = replay([CaseSource(next(cell.evidence.glob('good-*')))], path)
+    assert not found.results
+    assert [one.kind for one in found.skipped] == [kind]
+    assert named in found.skipped[0].message
+
+
+def test_a_tool_may_be_judged_by_fewer_streams_than_then(cell: Lived) -> None:
+    path = changed(cell)
+    path.write_text(path.read_text().replace('target, place]', 'target, place], views: [front]'))
+    found = replay([CaseSource(next(cell.evidence.glob('good-*')))], path)
+    assert [one.outcome.label for one in found.results] == ['abstained no_answer']
+    assert found.results[0].outcome.input_digest != ''
+
+
+def test_frames_that_are_no_evidence_by_the_limits_of_now_are_not_judged(
+    cell: Lived,
+) -> None:
+    path = changed(cell)
+    path.write_text(path.read_text().replace('settle: 0.3', 'settle: 0.6'))
+    assert set(labels(again(cell, path)).values()) == {'error configuration_changed'}
+
+
+def test_a_case_of_any_namespace_fits_unless_one_is_named(cell: Lived) -> None:
+    folder = next(cell.evidence.glob('good-*'))
+    path = changed(cell)
+    path.write_text(path.read_text().replace('cell/front', 'front'))  # as in namespace /cell
+    path.write_text(path.read_text().replace('topic: joints', 'topic: /joints'))
+    assert not replay([CaseSource(folder)], path).skipped
+    assert not replay([CaseSource(folder)], path, namespace='cell').skipped
+    other = replay([CaseSource(folder)], path, namespace='/robot')
+    assert [one.kind for one in other.skipped] == ['configuration_changed']
+
+
+@pytest.mark.parametrize('damage', ['cut', 'altered', 'no json', 'empty'])
+def test_a_broken_case_is_told_and_the_others_are_judged(cell: Lived, damage: str) -> None:
+    folder = next(cell.evidence.glob('good-*'))
+    bag = next(path for path in folder.glob('*.mcap') if path.name != 'outcome.mcap')
+    data = bag.read_bytes()
+    if damage == 'cut':
+        bag.write_bytes(data[: len(data) // 2])
+    elif damage == 'altered':
+        place = data.index(b'finger')
+        bag.write_bytes(data[:place] + b'FINGER' + data[place + 6 :])
+    elif damage == 'no json':
+        (folder / 'case.json').write_text('{')
+    else:
+        (folder / 'case.json').write_text('{}')
+    found = again(cell)
+    assert len(found.results) == 4
+    assert [one.source for one in found.skipped] == [folder.name]
+    assert str(cell.folder) not in found.skipped[0].message
+    if damage in ('no json', 'empty'):
+        assert [one.source for one in recorded([CaseSource(folder)]).skipped] == [folder.name]
+
+
+def test_the_truth_on_record_comes_with_the_result(cell: Lived) -> None:
+    good, bad = next(cell.evidence.glob('good-*')), next(cell.evidence.glob('bad-*'))
+    cell.note_oracle(bad.name, OracleAnswer('oracle', outcome_correct=True))
+    description = json.loads((good / 'case.json').read_text())
+    description['label'] = {'correct': False, 'note': 'it slipped'}
+    (good / 'case.json').write_text(json.dumps(description))
+    sources = [CaseSource(good), CaseSource(bad)]
+    truths = [Truth(False, 'label', 'it slipped'), Truth(True, 'oracle')]
+    assert [one.truth for one in replay(sources, cell.path).results] == truths
+    assert [one.truth for one in recorded(sources).results] == truths
+
+
+def test_what_an_oracle_decided_is_decided_by_its_recorded_answer(cell: Lived) -> None:
+    bad = next(cell.evidence.glob('bad-*'))
+    oracle = 'oracle:plugin:nobody:asked'
+    cell.note_oracle(bad.name, OracleAnswer(oracle, outcome_correct=True))
+    path = changed(cell, pick=', oracle: {kind: plugin, ref: "nobody:asked", decides: true}')
+    outcome = replay([CaseSource(bad)], path).results[0].outcome
+    assert outcome.label == 'success'
+    assert outcome.evaluator == oracle
+
+
+def test_recorded_results_are_those_of_the_cases(cell: Lived) -> None:
+    sources, _ = find_sources([str(cell.evidence)])
+    found = recorded(sources)
+    assert not found.skipped
+    assert [one.outcome for one in found.results] == [one.recorded for one in found.results]
+    assert sorted(one.run_id for one in cell.outcomes) == sorted(
+        one.outcome.run_id for one in found.results
+    )
+    name = next(cell.evidence.glob('good-*')) / 'case.json'
+    description = json.loads(name.read_text())
+    del description['outcome']
+    name.write_text(json.dumps(description))
+    assert [one.kind for one in recorded(sources).skipped] == ['no_outcome']
+
+
+@pytest.mark.parametrize(
+    ('evidence', 'kept'),
+    [
+        ('{}', {'good', 'bad', 'middle', 'long'}),
+        ('{keep: failures}', {'bad', 'middle', 'long'}),
+        ('{keep: none}', {'middle'}),
+    ],
+)
+@pytest.mark.parametrize('source', ['bag', 'cases'])
+def test_new_cases_are_kept_as_the_configuration_says(
+    cell: Lived, evidence: str, kept: set[str], source: str
+) -> None:
+    path = changed(cell, evidence=evidence, outcome=0.94)
+    folder = cell.folder / 'kept'
+    if source == 'bag':
+        bag = write_bag(cell.folder / 'bag', cell.recorded)
+        found = replay([BagSource(bag)], path, keep_cases=folder)
+    else:
+        found = again(cell, path, keep_cases=folder)
+    assert {one.completion.run_id for one in found.results if one.case is not None} == kept
+    for one in found.results:
+        if one.case is not None:
+            assert one.case.parent == folder
+            case = read_case(one.case, Decoder())
+            assert case.outcome == one.outcome
+            assert case.thresholds is not None
+            assert case.thresholds.outcome == 0.94
+    names = {path.name for path in folder.iterdir()}
+    assert names == {one.case.name for one in found.results if one.case is not None}
+    assert labels(replay([CaseSource(folder / name) for name in names], path)) == {
+        (one.completion.run_id, one.completion.segment): one.outcome.label
+        for one in found.results
+        if one.case is not None
+    }
+
+
+def test_new_cases_stay_within_their_bound(cell: Lived) -> None:
+    path = changed(cell, evidence='{max_bytes: 30000}')
+    folder = cell.folder / 'kept'
+    found = again(cell, path, keep_cases=folder)
+    kept = [one.case for one in found.results if one.case is not None]
+    assert 1 <= len(kept) < len(found.results) == 5
+    assert all(case.is_dir() for case in kept)
+    size = sum(path.stat().st_size for path in folder.rglob('*') if path.is_file())
+    assert size <= 30000
+
+
+def test_a_case_is_read_by_the_definitions_that_it_brings(cell: Lived) -> None:
+    from rosbags.rosbag2 import StoragePlugin, Writer
+    from rosbags.typesys import get_types_from_msg, get_typestore, Stores
+
+    def write(name: str, definition: str, **fields: float) -> tuple[Path, bytes]:
+        store = get_typestore(Stores.EMPTY)
+        store.register(get_types_from_msg(definition, 'own/msg/Grip'))
+        message = store.types['own/msg/Grip'](**fields)
+        data = bytes(store.serialize_cdr(message, 'own/msg/Grip'))
+        folder = cell.folder / name
+        with Writer(folder, version=9, storage_plugin=StoragePlugin.MCAP) as bag:
+            bag.write(bag.add_connection('/grip', 'own/msg/Grip', typestore=store), 1, data)
+        return folder, data
+
+    old, old_data = write('old', 'float64 force', force=2.5)
+    new, new_data = write('new', 'float32 width\nfloat64 force', width=0.5, force=3.5)
+    decoders = CaseDecoders()
+    assert decoders.of(old).message('own/msg/Grip', old_data).force == 2.5
+    assert decoders.of(new).message('own/msg/Grip', new_data).force == 3.5
+    assert decoders.of(old).message('own/msg/Grip', old_data).force == 2.5
+    first = decoders.of(next(cell.evidence.glob('good-*')))
+    assert decoders.of(next(cell.evidence.glob('bad-*'))) is first
