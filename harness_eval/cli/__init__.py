@@ -30,6 +30,7 @@ VERBS = {
     'score': 'Say how well the judges judged, as far as the truth is known.',
     'calibrate': 'Choose the threshold that bounds false successes, from labelled results.',
     'replay': 'Judge bags and cases again.',
+    'compare': 'Compare two configurations on the same runs: promote, hold or reject.',
     'wait': 'Wait for the outcome of a run and exit with its code.',
     'runs': 'List the newest runs on record.',
     'show': 'Show everything that is on record about a run.',

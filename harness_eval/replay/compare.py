@@ -101,6 +101,8 @@ def _decided(
         return Decision.HOLD, [
             f'nothing to compare: found {found} with a truth, a metric or a score in both'
         ]
+    if not test.differing:
+        return Decision.HOLD, [f'neither better nor worse on any of {compared} segments']
     gain = f'the gain of {mean:.4g} on average over {compared} segments'
     holds = []
     if mean < min_gain - _ROUNDING:

@@ -63,6 +63,12 @@ def test_four_put_right_may_be_chance_and_hold() -> None:
     )
 
 
+def test_two_that_do_not_differ_hold() -> None:
+    found = labelled('rrwr', 'rrwr')
+    assert found.decision is Decision.HOLD
+    assert found.reasons == ('neither better nor worse on any of 4 segments',)
+
+
 def test_a_sure_gain_that_is_too_small_holds() -> None:
     found = labelled('w' * 5 + 'r' * 100, 'r' * 105)
     assert found.test.better < 0.05

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 import json
 import math
 from pathlib import Path
 from typing import Any
 
 from harness_eval.lines import clean_line, redact, redact_plain
-from harness_eval.replay.comparison import agrees, Comparison, Pair, said
+from harness_eval.replay.comparison import agrees, Comparison, Pair
 from harness_eval.replay.results import Replayed, Result, Truth
 from harness_eval.runs import Outcome
 
@@ -145,7 +145,8 @@ def _compared(pair: Pair, comparison: Comparison) -> Entry:
             f'candidate, a gain of {pair.difference:.4g}'
         )
     facts = (('decided by', decides),)
-    return _entry(pair.candidate, pair.truth, change, titles, pair.base.outcome, facts)
+    shown = replace(pair.candidate, case=pair.candidate.case or pair.base.case)
+    return _entry(shown, pair.truth, change, titles, pair.base.outcome, facts)
 
 
 def _entry(
@@ -223,8 +224,3 @@ def _essence(outcome: Outcome) -> tuple[Any, ...]:
     report: Mapping[str, Any] | None = None if verdict is None else verdict.report
     score = None if verdict is None else verdict.score
     return outcome.label, outcome.message, score, report, _evidence(outcome)
-
-
-def reason_of(pair: Pair) -> str:
-    """Why a pair came to what it came to under the candidate, safe to show."""
-    return safe(said(pair.candidate))

@@ -141,7 +141,7 @@ def _scored(one: ToolScores) -> list[Cell]:
         _number(one.cost.total, f'{one.cost.known} known'),
         _number(
             one.latency.median,
-            '' if one.latency.p95.value is None else f'95 %: {one.latency.p95.value:.3g}',
+            '' if one.latency.p95.value is None else f'95 %: {one.latency.p95.value:.3f}',
         ),
     ]
 

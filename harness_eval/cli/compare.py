@@ -1,0 +1,269 @@
+"""``harness-eval compare``: promote a candidate configuration, hold it or reject it.
+
+Exit codes: 0 promote, 1 reject, 2 bad usage, 3 hold; nothing to compare is held, not promoted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
+from contextlib import ExitStack
+import dataclasses
+import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Literal, Optional, TYPE_CHECKING
+
+import typer
+
+from harness_eval.cli.compare_text import comparison_parts
+from harness_eval.cli.exit_codes import OK, USAGE
+from harness_eval.cli.judged_input import LabelsOption, tell
+from harness_eval.cli.screen import print_screen, refuse
+from harness_eval.cli.workers import DaskOption, JobsOption, progress_bar, working
+from harness_eval.config import ConfigError
+from harness_eval.contract import EvaluationError
+from harness_eval.lines import describe
+
+if TYPE_CHECKING:
+    from harness_eval.replay.comparison import Comparison
+    from harness_eval.replay.labels import Label
+    from harness_eval.replay.results import Replayed
+    from harness_eval.replay.sources import Source
+
+COMPARISON_VERSION = 1
+REJECT = 1
+HOLD = 3
+
+_RESULTS = '.json'
+
+# typer reads these at run time, on Python 3.10 too.
+_Base = Annotated[
+    Path,
+    typer.Argument(
+        metavar='BASE',
+        help='The YAML file in use, or results of `replay --json` with it.',
+        show_default=False,
+    ),
+]
+_Candidate = Annotated[
+    Path,
+    typer.Argument(metavar='CANDIDATE', help='The other one, likewise.', show_default=False),
+]
+_Sources = Annotated[
+    Optional[list[str]],  # noqa: UP045
+    typer.Argument(
+        metavar='SOURCE...',
+        help='Cases, folders of cases, bags and globs; none where both are results.',
+        show_default=False,
+    ),
+]
+_MinGain = Annotated[
+    float, typer.Option('--min-gain', min=0.0, help='Mean gain that a promotion takes.')
+]
+_Significance = Annotated[
+    float,
+    typer.Option('--significance', help='Largest probability of chance that counts as none.'),
+]
+_Answers = Annotated[
+    Literal['live', 'recorded'],
+    typer.Option(
+        '--answers',
+        help='Ask models and services (live), or take the answers that the sources have.',
+    ),
+]
+_Json = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option('--json', metavar='FILE', help='Write the comparison there.', show_default=False),
+]
+_Junit = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option('--junit', metavar='FILE', help='Write it as JUnit XML.', show_default=False),
+]
+_Html = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option('--html', metavar='FILE', help='Write a page of it.', show_default=False),
+]
+
+
+def compare(
+    base: _Base,
+    candidate: _Candidate,
+    sources: _Sources = None,
+    labels: LabelsOption = None,
+    min_gain: _MinGain = 0.05,
+    significance: _Significance = 0.05,
+    answers: _Answers = 'live',
+    jobs: JobsOption = 1,
+    dask: DaskOption = None,
+    html: _Html = None,
+    json: _Json = None,
+    junit: _Junit = None,
+) -> None:
+    """Compare two configurations on the same runs: promote the candidate, hold it or reject it.
+
+    A promotion takes a mean gain of --min-gain that is no chance, and no labelled run that got
+    worse. The code is 0 for promote, 1 for reject, 3 for hold.
+    """
+    from harness_eval.replay.compare import compare as compared
+
+    for path in (html, json, junit):
+        if path is not None and not path.absolute().parent.is_dir():
+            refuse(f'{path.name} cannot be written: its folder does not exist')
+    if not 0.0 < significance < 1.0 or not min_gain < float('inf'):
+        refuse('--significance lies between 0 and 1, and --min-gain is a finite number')
+    known = _labels(labels)
+    with TemporaryDirectory(prefix='harness_eval_') as album:
+        pictures = None if html is None else Path(album)
+        sides = _sides((base, candidate), sources or (), answers, jobs, dask, pictures)
+        first, second = _labelled(sides, labels, known)
+        try:
+            found = compared(first, second, min_gain=min_gain, significance=significance)
+        except EvaluationError as error:
+            refuse(error.message)
+        _write(found, second, html, json, junit)
+    tell((f'skipped {one.source}: {one.message}' for one in found.skipped), 'skipped')
+    print_screen(*comparison_parts(found))
+    code = {'promote': OK, 'reject': REJECT, 'hold': HOLD}[found.decision.value]
+    raise typer.Exit(code)
+
+
+# --- what is compared -------------------------------------------------------------------------
+
+
+def _sides(
+    given: Sequence[Path],
+    patterns: Sequence[str],
+    answers: Literal['live', 'recorded'],
+    jobs: int,
+    dask: str | None,
+    album: Path | None,
+) -> list[Replayed]:
+    """What the runs came to under both configurations."""
+    replayed = [path.suffix != _RESULTS for path in given]
+    if any(replayed) and not patterns:
+        refuse('expected the cases or bags to replay with a YAML file, found none')
+    if patterns and not any(replayed):
+        refuse('expected no cases, since both are results already; delete them')
+    sources = list(_found(patterns))
+    with ExitStack() as stack:
+        executor = stack.enter_context(working(jobs, dask)) if any(replayed) else None
+        return [
+            _replayed(path, sources, answers, executor, album) if again else _read(path)
+            for path, again in zip(given, replayed, strict=True)
+        ]
+
+
+def _found(patterns: Sequence[str]) -> Iterator[Source]:
+    from harness_eval.replay.sources import find_sources
+
+    found, missing = find_sources(patterns)
+    for one in missing:
+        if one.kind == 'no_source':
+            refuse(one.message)
+    tell((f'skipped {one.source}: {one.message}' for one in missing), 'skipped')
+    yield from found
+
+
+def _replayed(
+    config: Path,
+    sources: Sequence[Source],
+    answers: Literal['live', 'recorded'],
+    executor: Executor | None,
+    album: Path | None,
+) -> Replayed:
+    from harness_eval.replay.jobs import replay
+
+    try:
+        with progress_bar(quiet=False) as progress:
+            return replay(
+                sources,
+                config,
+                answers=answers,
+                album=album,
+                executor=executor,
+                progress=progress,
+            )
+    except ConfigError as error:
+        for problem in error.problems:
+            typer.echo(str(problem), err=True)
+        raise typer.Exit(USAGE) from None
+    except EvaluationError as error:
+        refuse(f'{config.name}: {error.message}')
+
+
+def _read(path: Path) -> Replayed:
+    from harness_eval.replay.results import Replayed
+
+    try:
+        read = Replayed.from_json(path.read_text('utf-8'), path.parent)
+    except OSError as error:
+        refuse(f'{path.name} cannot be read: {error.strerror or describe(error)}')
+    except UnicodeDecodeError:
+        refuse(f'{path.name} is no file of results: it is not UTF-8')
+    except EvaluationError as error:
+        refuse(f'{path.name}: {error.message}')
+    return read if read.config else dataclasses.replace(read, config=path.name)
+
+
+def _labels(path: Path | None) -> Sequence[Label]:
+    if path is None:
+        return ()
+    from harness_eval.replay.label_file import read_labels
+
+    try:
+        return read_labels(path)
+    except EvaluationError as error:
+        refuse(error.message)
+
+
+def _labelled(
+    sides: Sequence[Replayed], path: Path | None, labels: Sequence[Label]
+) -> list[Replayed]:
+    if path is None:
+        return list(sides)
+    from harness_eval.replay.labels import match_labels
+
+    try:
+        matched = [match_labels(side.results, labels) for side in sides]
+    except EvaluationError as error:
+        refuse(error.message)
+    nowhere = [one for one in matched[0].unmatched if one in matched[1].unmatched]
+    tell((f'{path.name}, {one}: no such result' for one in nowhere), 'labels')
+    return [
+        dataclasses.replace(side, results=one.results)
+        for side, one in zip(sides, matched, strict=True)
+    ]
+
+
+# --- what is written --------------------------------------------------------------------------
+
+
+def _write(
+    found: Comparison,
+    candidate: Replayed,
+    html: Path | None,
+    json_file: Path | None,
+    junit: Path | None,
+) -> None:
+    from harness_eval.replay.report import write_comparison_junit, write_html
+
+    if json_file is not None:
+        data = {'version': COMPARISON_VERSION, **found.to_plain()}
+        text = json.dumps(data, indent=1, allow_nan=False) + '\n'
+        _file(json_file, lambda path: path.write_text(text, 'utf-8'))
+    if junit is not None:
+        _file(junit, lambda path: write_comparison_junit(path, found))
+    if html is not None:
+        from harness_eval.replay.metrics import score
+
+        results = [dataclasses.replace(pair.candidate, truth=pair.truth) for pair in found.pairs]
+        scores = score(results)
+        _file(html, lambda path: write_html(path, candidate, scores, found))
+
+
+def _file(path: Path, write: Callable[[Path], object]) -> None:
+    try:
+        write(path)
+    except OSError as error:
+        refuse(f'{path.name} cannot be written: {error.strerror or describe(error)}')
