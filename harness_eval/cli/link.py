@@ -20,7 +20,7 @@ from rclpy.qos import qos_profile_sensor_data
 from rosgraph_msgs.msg import Clock
 
 from harness_eval.cli.waiting import OnRecord
-from harness_eval.ros.messages import outcome_of_message
+from harness_eval.outcome_messages import outcome_of_message
 from harness_eval.ros.qos import BURST, latched
 from harness_eval.runs import Outcome, SegmentState
 from harness_eval.times import nanoseconds_of, seconds

@@ -21,7 +21,8 @@ from rclpy.node import Node
 from harness_eval.client.ends import NoOutcome, successful
 from harness_eval.client.own_node import OwnNode
 from harness_eval.contract import Status
-from harness_eval.ros.messages import event_of_message, outcome_of_message
+from harness_eval.outcome_messages import outcome_of_message
+from harness_eval.ros.messages import event_of_message
 from harness_eval.runs import Outcome
 from harness_eval.stages import Event
 from harness_eval_msgs.action import Evaluate

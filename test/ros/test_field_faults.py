@@ -15,7 +15,7 @@ from fake_cell import Camera, cell_yaml, GREEN, GREY
 import pytest
 from sensor_msgs.msg import Image
 
-from harness_eval.ros.messages import outcome_of_message
+from harness_eval.outcome_messages import outcome_of_message
 from harness_eval_msgs.action import Evaluate
 from harness_eval_msgs.msg import (
     EvaluationEvent,
