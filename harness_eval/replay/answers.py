@@ -106,8 +106,6 @@ class RecordedJudge:
             )
         if outcome.kind is OutcomeKind.INTERRUPTED:
             raise self._none('the run was interrupted before it was judged')
-        score = outcome.score if outcome.verdict is None else outcome.verdict.score
-        changed = known.thresholds is not None and known.thresholds != self._thresholds
         if outcome.kind is OutcomeKind.ERROR:
             raise EvaluatorError(
                 outcome.error_kind,
@@ -115,53 +113,61 @@ class RecordedJudge:
                 evaluator=outcome.evaluator,
                 retryable=outcome.retryable,
             )
+        changed = known.thresholds is not None and known.thresholds != self._thresholds
         if outcome.verdict is None:
-            if changed and score is not None and self._settings.kind in _BY_SCORE:
-                return self._unless_doubted(self._by_score(score, request, ()))
-            if changed and (outcome.error_kind == 'unsure' or self._settings.named):
-                raise self._none(
-                    'the thresholds are others than when it was unsure, and no score of it alone '
-                    'is on record'
-                )
-            raise Abstention(
-                outcome.error_kind, outcome.message, evaluator=outcome.evaluator, score=score
-            )
-        return self._verdict(before_budget(outcome.verdict), request, changed)
+            return self._unless_doubted(self._of_abstention(outcome, request, changed))
+        verdict = before_budget(outcome.verdict)
+        # Its score may be a share, beside which other rules decide: it contradicts nothing here.
+        interpret(verdict, request, self._thresholds, evaluator=self.evaluator, share=True)
+        return self._unless_doubted(self._of_verdict(verdict, request, changed))
 
-    def _verdict(self, verdict: Verdict, request: EvaluationRequest, changed: bool) -> Verdict:
-        if changed and verdict.score is not None:
-            verdict = self._again(verdict, verdict.score, request)
-        elif changed and self._settings.named:
-            raise self._none('the thresholds are others than when its members were asked')
-        else:
-            # A share of criteria may stand beside another rule, so its score contradicts nothing.
-            share = self._settings.kind not in _BY_SCORE
-            verdict = interpret(
-                verdict, request, self._thresholds, evaluator=self.evaluator, share=share
+    def _of_abstention(
+        self, outcome: Outcome, request: EvaluationRequest, changed: bool
+    ) -> Verdict:
+        by_score = self._settings.kind in _BY_SCORE
+        if changed and outcome.score is not None and by_score:
+            return self._by_score(outcome.score, request, ())
+        if changed and (outcome.error_kind == 'unsure' or self._settings.named):
+            raise self._none(
+                'the thresholds are others than when it was unsure, and no score by which they '
+                'would decide is on record'
             )
-        return self._unless_doubted(verdict)
+        raise Abstention(
+            outcome.error_kind, outcome.message, evaluator=outcome.evaluator, score=outcome.score
+        )
+
+    def _of_verdict(self, verdict: Verdict, request: EvaluationRequest, changed: bool) -> Verdict:
+        """The verdict that is on record, or the one that its score means by now."""
+        kind, score = self._settings.kind, verdict.score
+        if score is None or kind in ('vote', 'cascade'):
+            if changed and self._settings.named:
+                raise self._none('the thresholds are others than when its members were asked')
+            return verdict
+        if self._holds(verdict.status, score, changed):
+            return verdict
+        if kind in _BY_SCORE or verdict.status is Status.SUCCESS:
+            return self._by_score(score, request, verdict.evidence)
+        if not changed or verdict.status is Status.FAILURE:
+            return verdict  # a criterion that must be met may have failed, whatever the score
+        raise self._none(
+            'the thresholds are others than when it was judged, and whether it would be a success '
+            'by them cannot be told from the score alone'
+        )
+
+    def _holds(self, status: Status, score: float, changed: bool) -> bool:
+        """Whether an evaluator that gives this score would give this status by now."""
+        upper, lower = self._thresholds.outcome, self._thresholds.failure
+        if status is Status.PROCESS:
+            # A model says itself that it goes on; from the others the score does.
+            low_enough = score >= lower or self._settings.kind == 'model' or not changed
+            return score < upper and low_enough
+        return score >= upper if status is Status.SUCCESS else score < lower
 
     def _unless_doubted(self, verdict: Verdict) -> Verdict:
         answer = doubted(verdict, self._settings.unsure, self.evaluator)
         if isinstance(answer, EvaluationError):
             raise answer
         return answer
-
-    def _again(self, verdict: Verdict, score: float, request: EvaluationRequest) -> Verdict:
-        """The verdict that a recorded score means by the thresholds of now."""
-        if self._settings.kind in _BY_SCORE:
-            found = self._by_score(score, request, verdict.evidence)
-            return verdict if found.status is verdict.status else found
-        if self._settings.kind == 'rubric' and verdict.status is Status.FAILURE:
-            if score < self._thresholds.failure:
-                return verdict
-        elif self._settings.kind == 'rubric' and verdict.status is Status.SUCCESS:
-            found = self._by_score(score, request, verdict.evidence)
-            return verdict if found.status is Status.SUCCESS else found
-        raise self._none(
-            'the thresholds are others than when it was judged, and what it comes to by them '
-            'cannot be told from its score alone'
-        )
 
     def _by_score(
         self, score: float, request: EvaluationRequest, evidence: tuple[str, ...]

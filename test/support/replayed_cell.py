@@ -13,12 +13,14 @@ from cdr_messages import IMAGE, image_of, JOINT_STATE, joint_state
 import numpy as np
 from pipeline_world import DECODER, World
 
-from harness_eval.cases import completion_message, COMPLETION_TOPIC, COMPLETION_TYPE
-from harness_eval.config import load_config
+from harness_eval.cases import CaseStore, completion_message, COMPLETION_TOPIC, COMPLETION_TYPE
+from harness_eval.config import Config, load_config
 from harness_eval.contract import EvaluationError, EvaluationRequest
 from harness_eval.evaluators import Judges
 from harness_eval.evaluators.running import judge_here, Stop
-from harness_eval.judging import Thresholds
+from harness_eval.judging import doubted, Thresholds
+from harness_eval.pipeline import Pipeline
+from harness_eval.replay.answers import asks_others
 from harness_eval.runs import Completion
 
 FRONT, JOINTS = '/cell/front', '/joints'
@@ -36,7 +38,13 @@ evaluation:
     graded: {{kind: plugin, ref: "replay_judge:grade"}}
     fatal: {{kind: plugin, ref: "replay_judge:fatal"}}
     checked: {{kind: checks}}
-    remote: {{kind: endpoint, url: "http://127.0.0.1:9/judge"}}
+    remote: {{kind: endpoint, url: "http://127.0.0.1:9/judge"{remote}}}
+    eyes:
+      kind: model
+      model: "some-model"
+      base_url: "http://127.0.0.1:9/v1"
+      api_key_env: SOME_KEY
+    criteria: {{kind: rubric, model: eyes}}
     both: {{kind: cascade, members: [remote, graded]}}
   outcome_threshold: {outcome}
   failure_threshold: {failure}
@@ -67,6 +75,7 @@ def write_config(path: Path, **more: Any) -> Path:
         'outcome': 0.9,
         'failure': 0.5,
         'pick': '',
+        'remote': '',
         'slop': 0.05,
         'timeout': 3.0,
         'capture': '',
@@ -77,18 +86,22 @@ def write_config(path: Path, **more: Any) -> Path:
 
 
 class Judge:
-    """An evaluator that answers on the spot."""
+    """An evaluator that answers on the spot; what asks a service answers as a plugin would."""
 
-    def __init__(self, name: str, judges: Judges, thresholds: Thresholds) -> None:
-        self._judge = judges.evaluator(name)
-        self._thresholds = thresholds
-        self.evaluator = self._judge.ref
+    def __init__(self, name: str, judges: Judges, config: Config) -> None:
+        real = judges.evaluator(name)
+        settings = config.evaluation.evaluators
+        self._judge = judges.evaluator('graded') if asks_others(name, settings) else real
+        self._thresholds = Thresholds.of(config.evaluation)
+        self._unsure = settings[name].unsure
+        self.evaluator = real.ref
 
     def call(self, request: EvaluationRequest, on_done: Callable[[Any], None]) -> Any:
         try:
             answer = judge_here(self._judge, request, self._thresholds, clamp=False, stop=Stop())
-            on_done(answer)
+            on_done(doubted(answer, self._unsure, self.evaluator))
         except EvaluationError as error:
+            error.evaluator = self.evaluator
             on_done(error)
         return self
 
@@ -118,17 +131,17 @@ class RecordedCell(World):
         super().start(resume=resume)
         topics = {'cell/front': FRONT, 'joints': JOINTS}
         if self._begun:
-            from harness_eval.pipeline import Pipeline
-
+            self.cases = CaseStore(
+                self.evidence, 10**9, DECODER, Thresholds.of(self.config.evaluation)
+            )
             self.pipeline = Pipeline(
                 self.config, self.ledger, self.cases, self.judges(), DECODER, self, topics
             )
 
     def judges(self) -> dict[str, Any]:
-        evaluation = self.config.evaluation
-        thresholds = Thresholds.of(evaluation)
-        judges = Judges(evaluation.evaluators, thresholds)
-        return {name: Judge(name, judges, thresholds) for name in evaluation.evaluators}
+        evaluators = self.config.evaluation.evaluators
+        judges = Judges(evaluators, Thresholds.of(self.config.evaluation))
+        return {name: Judge(name, judges, self.config) for name in evaluators}
 
     def report(self, completion: Completion, *, wait: bool = True) -> None:
         message = completion_message(completion, DECODER)
