@@ -18,7 +18,7 @@ from harness_eval.replay.report.tables import Table as Cells
 MOST_LISTED = 50
 """Segments that are listed on the screen; --json and --html have them all."""
 
-_REASON = 200
+_REASON = 100
 _STYLES = {'promote': 'bold green', 'hold': 'bold yellow', 'reject': 'bold red'}
 
 
