@@ -17,7 +17,6 @@ from pydantic import ValidationError
 
 from harness_eval.config.evaluators import EndpointSettings
 from harness_eval.contract import (
-    Abstention,
     Answer,
     CameraInfo,
     EvaluationRequest,
@@ -30,6 +29,7 @@ from harness_eval.contract import (
     View,
 )
 from harness_eval.evaluators.context import EvaluatorContext
+from harness_eval.evaluators.elsewhere import plain_check, told_abstention
 from harness_eval.evaluators.endpoint_forms import (
     CriterionSent,
     IntrinsicsSent,
@@ -114,7 +114,7 @@ def question_bytes(request: EvaluationRequest, ref: str) -> bytes:
                     OutputSent(key=o.key, title=o.title, type=o.type, one_of=list(o.one_of))
                     for o in asked.report
                 ],
-                checks=[_plain_check(check) for check in asked.checks],
+                checks=[plain_check(check) for check in asked.checks],
                 failure_kinds=list(asked.failure_kinds),
                 process_allowed=asked.process_allowed,
             ),
@@ -161,10 +161,7 @@ def _verdict(answer: VerdictAnswer, ref: str) -> Verdict:
     if answer.status == 'abstain':
         if answer.failure_reason or answer.failure_kind:
             raise ValueError('abstain carries no failure_reason and no failure_kind')
-        seen = '; '.join(filter(None, (clean_line(line, 200) for line in answer.evidence[:5])))
-        raise Abstention(
-            'judge_abstained', clean_line(seen) or 'the judge cannot tell', evaluator=ref
-        )
+        raise told_abstention(answer.evidence, ref)
     return Verdict(
         status=Status(answer.status),
         evidence=tuple(answer.evidence),
@@ -262,9 +259,3 @@ def _real(number: float) -> Any:
     if math.isnan(number):
         return 'NaN'
     return 'Infinity' if number > 0 else '-Infinity'
-
-
-def _plain_check(check: Any) -> dict[str, Any]:
-    dump = getattr(check, 'model_dump', None)
-    plain: dict[str, Any] = dump(mode='json', exclude_none=True) if callable(dump) else dict(check)
-    return plain

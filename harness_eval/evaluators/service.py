@@ -14,15 +14,9 @@ import math
 from typing import Protocol
 
 from harness_eval.config.evaluators import ServiceSettings
-from harness_eval.contract import (
-    Abstention,
-    Answer,
-    EvaluationRequest,
-    EvaluatorError,
-    Status,
-    Verdict,
-)
+from harness_eval.contract import Answer, EvaluationRequest, EvaluatorError, Status, Verdict
 from harness_eval.evaluators.context import EvaluatorContext
+from harness_eval.evaluators.elsewhere import told_abstention
 from harness_eval.evaluators.service_forms import (
     ABSTAIN,
     FAILURE,
@@ -140,10 +134,7 @@ def read_reply(
     try:
         if reply.status == ABSTAIN:
             _carries_no_failure(reply, 'ABSTAIN')
-            seen = '; '.join(filter(None, (clean_line(line, 200) for line in reply.evidence[:5])))
-            raise Abstention(
-                'judge_abstained', clean_line(seen) or 'the judge cannot tell', evaluator=ref
-            )
+            raise told_abstention(reply.evidence, ref)
         if reply.status == UNSET:
             return _by_score(reply, request, thresholds, ref, clamp)
         if reply.status not in _STATUSES:

@@ -10,9 +10,9 @@ from dataclasses import asdict, dataclass
 import hashlib
 import json
 import math
-from typing import Any
 
 from harness_eval.contract import EvaluationRequest, Image, State, View
+from harness_eval.evaluators.elsewhere import plain_check
 from harness_eval.evaluators.picture_bytes import png_of, PngPicture
 
 UNSET, PROCESS, SUCCESS, FAILURE, ABSTAIN = range(5)
@@ -112,18 +112,15 @@ def question_of(request: EvaluationRequest) -> JudgeQuestion:
     asked, seen = request.post_condition, request.observation
     return JudgeQuestion(
         post_condition=asked.text,
-        checks_json=json.dumps([_plain(check) for check in asked.checks]) if asked.checks else '',
+        checks_json=json.dumps([plain_check(check) for check in asked.checks])
+        if asked.checks
+        else '',
         failure_kinds=asked.failure_kinds,
         process_allowed=asked.process_allowed,
         views=tuple(map(_view, seen.views.values())),
         states=tuple(map(_state, seen.states.values())),
         references=tuple(_reference(name, one) for name, one in asked.references.items()),
     )
-
-
-def _plain(check: Any) -> Any:
-    dump = getattr(check, 'model_dump', None)
-    return dump(mode='json', exclude_none=True) if callable(dump) else check
 
 
 def _view(view: View) -> SentPicture:
