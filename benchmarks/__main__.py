@@ -21,6 +21,7 @@ from benchmarks import (
     judge_calls,
     memory,
     overhead,
+    replay_reading,
     startup,
 )
 from benchmarks.effort import Effort, FULL, QUICK
@@ -37,6 +38,7 @@ BENCHMARKS: Mapping[str, Callable[[Effort], list[Row]]] = {
     'busy_judge': busy_judge.measure,
     'gate_latency': gate_latency.measure,
     'memory': memory.measure,
+    'replay_reading': replay_reading.measure,
 }
 """Every benchmark by its name, in the order in which they run."""
 

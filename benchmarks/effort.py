@@ -21,6 +21,7 @@ class Effort:
         choice_frames: Frames of each view in one measurement of the choice.
         choice_views: Numbers of views for which the choice is measured.
         cached_answers: Answers in the cache, each asked for once in one repetition.
+        replay_seconds: Length of the bag that runs are read from.
     """
 
     repetitions: int
@@ -33,6 +34,7 @@ class Effort:
     choice_frames: int
     choice_views: tuple[int, ...]
     cached_answers: int
+    replay_seconds: float
 
 
 FULL = Effort(
@@ -46,6 +48,7 @@ FULL = Effort(
     choice_frames=600,
     choice_views=(2, 4, 6, 8),
     cached_answers=500,
+    replay_seconds=600.0,
 )
 QUICK = Effort(
     repetitions=2,
@@ -58,4 +61,5 @@ QUICK = Effort(
     choice_frames=40,
     choice_views=(2, 4),
     cached_answers=40,
+    replay_seconds=60.0,
 )

@@ -26,6 +26,7 @@ TINY = Effort(
     choice_frames=40,
     choice_views=(2, 3),
     cached_answers=5,
+    replay_seconds=30.0,
 )
 
 
