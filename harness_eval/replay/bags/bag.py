@@ -14,8 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from types import MappingProxyType, TracebackType
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from harness_eval.replay.bags.order import merged
 from harness_eval.replay.bags.packed import PackedError, unpacked, ZSTD_MAGIC
@@ -57,8 +58,7 @@ class Definition:
     form: str = 'ros2msg'
 
 
-@dataclass(frozen=True)
-class BagMessage:
+class BagMessage(NamedTuple):
     """A message as it was recorded.
 
     Attributes:
@@ -184,7 +184,7 @@ class Bag:
             first, last = span[0] - file.margin, span[1] + file.margin
             if (stop is None or first < stop) and (start is None or last >= start):
                 parts.append((first, partial(self._of_file, file, wanted, start, stop)))
-        for message in merged(parts, _receipt):
+        for message in merged(parts, attrgetter('receipt')):
             if not message.data.startswith(ZSTD_MAGIC):
                 yield message
                 continue
@@ -197,7 +197,7 @@ class Bag:
                     f'{error}',
                 )
                 continue
-            yield replace(message, data=data)
+            yield message._replace(data=data)
 
     def _of_file(
         self, file: BagFile, topics: frozenset[str], start: int | None, stop: int | None
@@ -235,10 +235,6 @@ def notes_into(skipped: list[Skipped], source: str) -> Note:
             skipped.append(one)
 
     return note
-
-
-def _receipt(message: BagMessage) -> int:
-    return message.receipt
 
 
 def _topics(files: Sequence[BagFile], described: Mapping[str, BagTopic]) -> Mapping[str, BagTopic]:

@@ -3,16 +3,16 @@
 A window is read by way of the index that follows each chunk: only chunks that reach into the
 window are looked at, and of those only the index of the channels wanted. A message of a chunk
 that is not packed is then read from its place; a packed chunk is unpacked whole. What is held is
-the places of the messages of those chunks that cover one time, and :data:`KEPT_BYTES` of unpacked
-chunks, however large the file is.
+the places of the messages of those chunks that cover one time, one message of each, and
+:data:`KEPT_BYTES` of unpacked chunks, however large the file is.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import partial
-from operator import itemgetter
+from operator import attrgetter
 from pathlib import Path
 from typing import BinaryIO
 
@@ -42,8 +42,11 @@ _MESSAGE_BEGIN = records.LEAD + records.MESSAGE_LEAD
 _FORMS = {'ros2msg': 'ros2msg', 'ros2idl': 'ros2idl', 'omgidl': 'ros2idl'}
 _MAX_INDEX = 1 << 28
 
-Place = tuple[int, int, int, Chunk | None]
-"""Receipt of a message, where its record begins in its chunk (or file), its channel, its chunk."""
+Place = tuple[int, int, int]
+"""Receipt of a message, where its record begins in its chunk (or file), its channel."""
+
+Wanted = Mapping[int, tuple[str, str]]
+"""Topic and type of the channels that are read."""
 
 
 class McapFile:
@@ -80,6 +83,11 @@ class McapFile:
             for number, channel in self._index.channels.items()
             if self._usable(channel)
         }
+        self._topics_of = {n: (c.topic, self._type(c)) for n, c in self._channels.items()}
+        self._times = (
+            np.array([chunk.start for chunk in self._index.chunks], np.uint64),
+            np.array([chunk.end for chunk in self._index.chunks], np.uint64),
+        )
         self._topics = self._describe()
 
     @property
@@ -108,54 +116,62 @@ class McapFile:
         self, topics: Collection[str], start: int | None, stop: int | None
     ) -> Iterator[BagMessage]:
         """Messages in order of receipt, ``start`` included, ``stop`` not."""
-        wanted = {number: c for number, c in self._channels.items() if c.topic in topics}
+        wanted = {n: self._topics_of[n] for n, c in self._channels.items() if c.topic in topics}
         window = (0 if start is None else start, _FOREVER if stop is None else stop)
         with self._path.open('rb') as file:
             contents = _Contents(file)
-            parts = [(window[0], partial(self._loose, wanted, window))]
-            parts += [
-                (
-                    max(chunk.start, window[0]),
-                    partial(self._places, contents, chunk, wanted, window),
-                )
-                for chunk in self._index.chunks
-                if chunk.start < window[1]
-                and chunk.end >= window[0]
-                and not (chunk.indexes and wanted.keys().isdisjoint(chunk.indexes))
-            ]
-            for receipt, at, number, chunk in merged(parts, itemgetter(0)):
-                try:
-                    data = contents.message(chunk, number, at)
-                except (McapDamage, PackedError) as error:
-                    self._damaged(receipt, error)
-                    continue
-                channel = wanted[number]
-                yield BagMessage(channel.topic, self._type(channel), data, receipt)
+            parts = [(window[0], partial(self._loose, contents, wanted, window))]
+            for chunk in self._touched(window):
+                if not chunk.indexes or not wanted.keys().isdisjoint(chunk.indexes):
+                    read = partial(self._packed, contents, chunk, wanted, window)
+                    parts.append((max(chunk.start, window[0]), read))
+            yield from merged(parts, attrgetter('receipt'))
 
-    def _places(
-        self,
-        contents: _Contents,
-        chunk: Chunk,
-        wanted: Collection[int],
-        window: tuple[int, int],
-    ) -> Iterator[Place]:
+    def _touched(self, window: tuple[int, int]) -> list[Chunk]:
+        """The chunks that reach into a window."""
+        starts, ends = self._times
+        reaching = ends >= np.uint64(max(window[0], 0))
+        if window[1] < _FOREVER:
+            reaching &= starts < np.uint64(max(window[1], 0))
+        return [self._index.chunks[number] for number in np.flatnonzero(reaching)]
+
+    def _packed(
+        self, contents: _Contents, chunk: Chunk, wanted: Wanted, window: tuple[int, int]
+    ) -> Iterator[BagMessage]:
+        """The messages of a chunk within a window, in order."""
         try:
-            found = contents.places(chunk, wanted)
+            places = contents.places(chunk, wanted)
         except (McapDamage, PackedError) as error:
             self._damaged(chunk.start, error)
             return
-        for receipt, at, number in sorted(found):
-            if window[0] <= receipt < window[1]:
-                yield receipt, at, number, chunk
+        places = [place for place in places if window[0] <= place[0] < window[1]]
+        places.sort()
+        yield from self._read(contents, chunk, places, wanted)
 
-    def _loose(self, wanted: Collection[int], window: tuple[int, int]) -> Iterator[Place]:
-        numbers, receipts, places = (np.asarray(column) for column in self._index.loose)
+    def _loose(
+        self, contents: _Contents, wanted: Wanted, window: tuple[int, int]
+    ) -> Iterator[BagMessage]:
+        """The messages outside of chunks within a window, in order."""
+        numbers, receipts, offsets = (np.asarray(column) for column in self._index.loose)
         taken = (receipts >= window[0]) & np.isin(numbers, list(wanted))
         if window[1] < _FOREVER:
             taken &= receipts < window[1]
         chosen = np.flatnonzero(taken)
-        for at in chosen[np.argsort(receipts[chosen], kind='stable')]:
-            yield int(receipts[at]), int(places[at]), int(numbers[at]), None
+        chosen = chosen[np.argsort(receipts[chosen], kind='stable')]
+        places = ((int(receipts[i]), int(offsets[i]), int(numbers[i])) for i in chosen)
+        yield from self._read(contents, None, places, wanted)
+
+    def _read(
+        self, contents: _Contents, chunk: Chunk | None, places: Iterable[Place], wanted: Wanted
+    ) -> Iterator[BagMessage]:
+        for receipt, at, number in places:
+            try:
+                data = contents.message(chunk, number, at)
+            except (McapDamage, PackedError) as error:
+                self._damaged(receipt, error)
+                continue
+            topic, kind = wanted[number]
+            yield BagMessage(topic, kind, data, receipt)
 
     def _damaged(self, receipt: int, error: Exception) -> None:
         self._note(
@@ -203,18 +219,17 @@ class _Contents:
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
-        self._heads: OrderedDict[int, records.ChunkHead] = OrderedDict()
+        self._plain: OrderedDict[int, tuple[int, int] | None] = OrderedDict()
         self._unpacked: OrderedDict[int, bytes] = OrderedDict()
 
-    def places(self, chunk: Chunk, wanted: Collection[int]) -> list[tuple[int, int, int]]:
+    def places(self, chunk: Chunk, wanted: Collection[int]) -> list[Place]:
         """Receipt, place and channel of the messages of a chunk."""
         found = []
         if not chunk.indexes:
             data = self._records(chunk)
             for kind, first, _ in records.walk(data, cut=chunk.cut):
                 if kind == records.MESSAGE:
-                    lead = data[first : first + records.MESSAGE_LEAD]
-                    number, receipt = records.message(lead)
+                    number, receipt = records.message(data, first)
                     if number in wanted:
                         found.append((receipt, first - records.LEAD, number))
             return found
@@ -232,11 +247,12 @@ class _Contents:
         """The CDR bytes of a message."""
         if chunk is None:
             return self._from_file(at, number)
-        head = self._head(chunk)
-        if not head.compression and not chunk.cut:
-            if at >= head.packed:
+        plain = self._plain_records(chunk)
+        if plain is not None:
+            begin, length = plain
+            if at >= length:
                 raise McapDamage('an index leads out of its chunk')
-            return self._from_file(chunk.offset + records.LEAD + head.begin + at, number)
+            return self._from_file(begin + at, number)
         data = self._records(chunk)
         end = at + records.LEAD + _message_length(data[at : at + _MESSAGE_BEGIN], number)
         if end > len(data):
@@ -260,27 +276,30 @@ class _Contents:
             raise McapDamage('the file ends within a record')
         return kind, data
 
-    def _head(self, chunk: Chunk) -> records.ChunkHead:
-        head = self._heads.get(chunk.offset)
-        if head is None:
-            head = self._heads[chunk.offset] = chunk_head(self._file, chunk)
-            if len(self._heads) > _KEPT_HEADS:
-                self._heads.popitem(last=False)
-        return head
+    def _plain_records(self, chunk: Chunk) -> tuple[int, int] | None:
+        """Where the records of a chunk that is not packed lie, and their length."""
+        if chunk.offset not in self._plain:
+            head = chunk_head(self._file, chunk)
+            begin = chunk.offset + records.LEAD + head.begin
+            whole = not head.compression and not chunk.cut
+            self._plain[chunk.offset] = (begin, head.packed) if whole else None
+            if len(self._plain) > _KEPT_HEADS:
+                self._plain.popitem(last=False)
+        return self._plain[chunk.offset]
 
     def _records(self, chunk: Chunk) -> bytes:
         data = self._unpacked.get(chunk.offset)
         if data is None:
             data = self._unpacked[chunk.offset] = chunk_records(self._file, chunk)
+            while len(self._unpacked) > 1 and sum(map(len, self._unpacked.values())) > KEPT_BYTES:
+                self._unpacked.popitem(last=False)
         self._unpacked.move_to_end(chunk.offset)
-        while len(self._unpacked) > 1 and sum(map(len, self._unpacked.values())) > KEPT_BYTES:
-            self._unpacked.popitem(last=False)
         return data
 
 
 def _message_length(begin: bytes, number: int) -> int:
     kind, length = records.lead(begin)
-    if kind != records.MESSAGE or records.message(begin[records.LEAD :])[0] != number:
+    if kind != records.MESSAGE or records.message(begin, records.LEAD)[0] != number:
         raise McapDamage('there is no message where the index says so')
     if not records.MESSAGE_LEAD <= length <= MAX_UNPACKED:
         raise McapDamage(f'a message says to be {length} bytes large')

@@ -110,7 +110,7 @@ def _from_end(file: BinaryIO) -> McapIndex | None:
     found: records.Statistics | None = None
     for kind, first, last in records.walk(summary):
         if kind == records.CHUNK_INDEX:
-            index.chunks.append(records.chunk_index(summary[first:last]))
+            index.chunks.append(records.chunk_index(summary, first, last))
         elif kind == records.STATISTICS:
             found = records.statistics(summary[first:last])
         else:
@@ -207,9 +207,7 @@ def _learn_from_chunks(file: BinaryIO, index: McapIndex) -> list[Chunk]:
                 times = []
                 for kind, first, last in records.walk(data, cut=chunk.cut):
                     if kind == records.MESSAGE:
-                        times.append(
-                            records.message(data[first : first + records.MESSAGE_LEAD])[1]
-                        )
+                        times.append(records.message(data, first)[1])
                     else:
                         _learn(index, kind, data[first:last])
             except (McapDamage, PackedError):

@@ -20,9 +20,10 @@ MESSAGE_LEAD = 22
 
 _MAX_KIND = 0x7F
 _LEAD = struct.Struct('<BQ')
-_CHUNK_LEAD = struct.Struct('<QQQI')
 _MESSAGE = struct.Struct('<HIQQ')
 _ENTRY = struct.Struct('<QQ')
+_CHUNK_INDEX = struct.Struct('<QQQQI')
+_PLACE = struct.Struct('<HQ')
 
 
 class McapDamage(ValueError):
@@ -49,7 +50,7 @@ class Channel:
     metadata: dict[str, str]
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Chunk:
     """Messages that were packed together.
 
@@ -128,10 +129,10 @@ class _Fields:
             raise McapDamage('a text is not UTF-8') from None
 
 
-def lead(data: bytes) -> tuple[int, int]:
+def lead(data: bytes, at: int = 0) -> tuple[int, int]:
     """Kind and length of a record."""
     try:
-        kind, length = _LEAD.unpack_from(data)
+        kind, length = _LEAD.unpack_from(data, at)
     except struct.error:
         raise McapDamage('the data ends within a record') from None
     if not 0 < kind <= _MAX_KIND:
@@ -149,15 +150,16 @@ def walk(data: bytes, *, cut: bool = False) -> Iterator[tuple[int, int, int]]:
     at = 0
     while at < len(data):
         try:
-            kind, length = lead(data[at : at + LEAD])
-            if at + LEAD + length > len(data):
+            kind, length = lead(data, at)
+            end = at + LEAD + length
+            if end > len(data):
                 raise McapDamage('the data ends within a record')
         except McapDamage:
             if cut:
                 return
             raise
-        yield kind, at + LEAD, at + LEAD + length
-        at += LEAD + length
+        yield kind, at + LEAD, end
+        at = end
 
 
 def schema(data: bytes) -> tuple[int, Schema]:
@@ -180,10 +182,10 @@ def channel(data: bytes) -> Channel:
     return Channel(number, schema_number, topic, encoding, metadata)
 
 
-def message(data: bytes) -> tuple[int, int]:
+def message(data: bytes, at: int = 0) -> tuple[int, int]:
     """Channel and receipt of a message."""
     try:
-        number, _, receipt, _ = _MESSAGE.unpack_from(data)
+        number, _, receipt, _ = _MESSAGE.unpack_from(data, at)
     except struct.error:
         raise McapDamage('a message is shorter than its fields') from None
     return number, receipt
@@ -208,14 +210,15 @@ def message_index(data: bytes) -> tuple[int, list[tuple[int, int]]]:
     return number, list(_ENTRY.iter_unpack(block))
 
 
-def chunk_index(data: bytes) -> Chunk:
-    """A chunk, as the end of the file lists it."""
-    fields = _Fields(data)
-    start, end, offset, _ = fields.take('QQQQ')
-    block = fields.block()
-    if len(block) % 10:
+def chunk_index(data: bytes, first: int, last: int) -> Chunk:
+    """A chunk, as the end of the file lists it: within ``data``, since there are very many."""
+    if last - first < _CHUNK_INDEX.size:
+        raise McapDamage('a record is shorter than its fields')
+    start, end, offset, _, length = _CHUNK_INDEX.unpack_from(data, first)
+    begin = first + _CHUNK_INDEX.size
+    if length % _PLACE.size or begin + length > last:
         raise McapDamage('an index of chunks is cut')
-    return Chunk(start, end, offset, dict(struct.iter_unpack('<HQ', block)))
+    return Chunk(start, end, offset, dict(_PLACE.iter_unpack(data[begin : begin + length])))
 
 
 def statistics(data: bytes) -> Statistics:

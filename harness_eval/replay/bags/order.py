@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 import heapq
+import math
 from typing import TypeVar
 
 T = TypeVar('T')
+
+_NEVER = math.inf
 
 
 def merged(
@@ -27,17 +30,21 @@ def merged(
         reverse=True,
     )
     active: list[tuple[int, int, T, Iterator[T]]] = []
-
-    def advance(number: int, items: Iterator[T]) -> None:
-        for item in items:
-            heapq.heappush(active, (key(item), number, item, items))
-            return
-
     while waiting or active:
         while waiting and (not active or waiting[-1][0] <= active[0][0]):
             _, number, begin = waiting.pop()
-            advance(number, begin())
-        if active:
-            _, number, item, items = heapq.heappop(active)
+            items = begin()
+            for item in items:
+                heapq.heappush(active, (key(item), number, item, items))
+                break
+        if not active:
+            continue
+        _, number, item, items = heapq.heappop(active)
+        yield item
+        # As long as nobody else's turn can have come, without asking the heap.
+        turn = min(active[0][0] if active else _NEVER, waiting[-1][0] if waiting else _NEVER)
+        for item in items:
+            if (at := key(item)) >= turn:
+                heapq.heappush(active, (at, number, item, items))
+                break
             yield item
-            advance(number, items)
