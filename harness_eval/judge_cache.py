@@ -1,9 +1,8 @@
 """Verdicts kept by their question, so that the same question is not asked twice.
 
 The file is this module's own, beside the ledger: what is in it can be lost without harm, so a
-cache that is damaged or cannot be written is no cache, and never an error of a judgement. What is
-read from it decides what a robot does, so each entry carries a digest of itself, and one that
-does not match is not used.
+cache that is damaged or cannot be written is no cache, and never an error of a judgement. What an
+entry says is in :mod:`harness_eval.kept_answers`.
 
 Threading model. Any thread may look and keep; one lock guards the one connection.
 """
@@ -12,22 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, replace
-from datetime import datetime, timezone
-import hashlib
-import json
 import logging
-import math
 from pathlib import Path
 import sqlite3
 import threading
 import time
-from typing import Any, Protocol
 
-from harness_eval import __version__
 from harness_eval.config.evaluators import EvaluatorSettings
-from harness_eval.contract import Status, Verdict
-from harness_eval.judging import Thresholds
+from harness_eval.contract import Verdict
+from harness_eval.kept_answers import digest_of, KeptAnswers, read_kept, written
+from harness_eval.kept_answers import identity as identity
 
 MAX_BYTES = 64 * 1024 * 1024
 """Bytes of all kept verdicts together; some 50,000 of them."""
@@ -41,53 +34,7 @@ FORMAT = 1
 BUSY_TIMEOUT = 1.0
 """Seconds that another process may hold the file."""
 
-_NOT_PART = {'timeout', 'max_concurrency', 'cache'}
-"""Settings that change when an answer comes, not which one."""
-
 _log = logging.getLogger('harness_eval.calls')
-
-
-class KeptAnswers(Protocol):
-    """The kept answers of one evaluator. No method raises."""
-
-    def get(self, digest: str) -> Verdict | None:
-        """The answer to the question of a digest, marked as kept; ``None`` if there is none."""
-        ...
-
-    def put(self, digest: str, verdict: Verdict) -> None:
-        """Keep the answer to the question of a digest."""
-        ...
-
-
-def identity(
-    ref: str,
-    settings: EvaluatorSettings,
-    thresholds: Thresholds,
-    members: Mapping[str, str] | None = None,
-) -> str:
-    """Say who answers, so that another evaluator's answers are never taken for its own.
-
-    Secrets are in no settings: those name environment variables. The code of a plugin, and what
-    a server does behind the same address, are not part of it.
-
-    Args:
-        ref: The evaluator's reference.
-        settings: Its settings.
-        thresholds: Where a score becomes a verdict.
-        members: Identities of the evaluators that it asks, by name.
-
-    Returns:
-        SHA-256, 64 hexadecimal digits.
-    """
-    said = {
-        'version': __version__,
-        'ref': ref,
-        'settings': settings.model_dump(mode='json', exclude=_NOT_PART),
-        'thresholds': asdict(thresholds),
-        'members': dict(members or {}),
-    }
-    text = json.dumps(said, sort_keys=True, ensure_ascii=True)
-    return hashlib.sha256(text.encode('ascii')).hexdigest()
 
 
 class JudgeCache:
@@ -152,7 +99,7 @@ class JudgeCache:
         if row is None:
             return None
         try:
-            return _marked(*_read(key, *row))
+            return read_kept(key, *row)
         except (ValueError, TypeError, KeyError):
             _log.warning('%s: a damaged entry is not used', self._name)
             return None
@@ -160,7 +107,7 @@ class JudgeCache:
     def put(self, evaluator: str, digest: str, verdict: Verdict) -> None:
         """Keep the answer of an evaluator to the question of a digest."""
         key = f'{evaluator}:{digest}'
-        text = _written(verdict, self._wall_clock())
+        text = written(verdict, self._wall_clock())
         size = len(text)
         if size > MAX_ENTRY_BYTES:
             return
@@ -219,7 +166,7 @@ class JudgeCache:
         connection.execute('DELETE FROM answers WHERE key = ?', (key,))
         connection.execute(
             'INSERT INTO answers (key, size, text, digest) VALUES (?, ?, ?, ?)',
-            (key, size, text, _digest(key, text)),
+            (key, size, text, digest_of(key, text)),
         )
         total = self._bytes + size - (before[0] if before else 0)
         while total > self._max_bytes:
@@ -264,50 +211,3 @@ class _Answers:
 
     def put(self, digest: str, verdict: Verdict) -> None:
         self._cache.put(self._evaluator, digest, verdict)
-
-
-def _digest(key: str, text: str) -> str:
-    return hashlib.sha256(f'{key} {text}'.encode()).hexdigest()
-
-
-def _written(verdict: Verdict, now: float) -> str:
-    fields = {
-        'status': verdict.status.value,
-        'evidence': list(verdict.evidence),
-        'failure_reason': verdict.failure_reason,
-        'failure_kind': verdict.failure_kind,
-        'score': verdict.score,
-        'report': None if verdict.report is None else dict(verdict.report),
-        'route': verdict.route,
-    }
-    return json.dumps({'at': now, 'verdict': fields}, ensure_ascii=True, allow_nan=False)
-
-
-def _read(key: str, text: str, digest: str) -> tuple[Verdict, float]:
-    """Read an entry.
-
-    Raises:
-        ValueError, TypeError, KeyError: It is not one that was written here.
-    """
-    if _digest(key, text) != digest:
-        raise ValueError('the entry does not match its digest')
-    data: dict[str, Any] = json.loads(text)
-    fields = data['verdict']
-    at = float(data['at'])
-    if not math.isfinite(at):
-        raise ValueError('the entry has no time')
-    verdict = Verdict(
-        **{**fields, 'status': Status(fields['status']), 'evidence': tuple(fields['evidence'])}
-    )
-    return verdict, at
-
-
-def _marked(verdict: Verdict, at: float) -> Verdict:
-    """The verdict, which says that it was kept and costs nothing now."""
-    when = datetime.fromtimestamp(at, timezone.utc).strftime('%Y-%m-%d %H:%M:%S UTC')
-    return replace(
-        verdict,
-        evidence=(f'cached: the answer of {when}', *verdict.evidence),
-        route=f'cached ({verdict.route})' if verdict.route else 'cached',
-        cost=0.0,
-    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from queue import Queue
 import sqlite3
@@ -26,8 +27,9 @@ from harness_eval.config.evaluators import (
 )
 from harness_eval.contract import EvaluationRequest, Status, Verdict
 from harness_eval.evaluators import Judges
-from harness_eval.judge_cache import cache_beside, identity, JudgeCache
+from harness_eval.judge_cache import cache_beside, JudgeCache
 from harness_eval.judging import Thresholds
+from harness_eval.kept_answers import digest_of, identity, read_kept, written
 
 DIGEST = 'a' * 64
 WHOLE = Verdict(
@@ -201,7 +203,6 @@ TEXT = st.text(max_size=40)
 )
 @hypothesis_settings(max_examples=60)
 def test_what_is_read_is_what_was_written(
-    tmp_path_factory: pytest.TempPathFactory,
     evidence: list[str],
     score: float | None,
     reason: str,
@@ -209,9 +210,10 @@ def test_what_is_read_is_what_was_written(
 ) -> None:
     status = Status.FAILURE if fails else Status.SUCCESS
     verdict = Verdict(status, tuple(evidence), failure_reason=reason if fails else '', score=score)
-    text = judge_cache._written(verdict, 5.0)
-    read, at = judge_cache._read('key', text, judge_cache._digest('key', text))
-    assert (read, at) == (verdict, 5.0)
+    text = written(verdict, 5.0)
+    read = read_kept('key', text, digest_of('key', text))
+    said = 'cached: the answer of 1970-01-01 00:00:05 UTC'
+    assert read == replace(verdict, evidence=(said, *evidence), route='cached', cost=0.0)
 
 
 # --- who answers ------------------------------------------------------------------------------

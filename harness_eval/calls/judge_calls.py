@@ -49,8 +49,8 @@ from harness_eval.config.evaluators import EvaluatorSettings
 from harness_eval.contract import EvaluationError, EvaluationRequest, Evaluator, Verdict
 from harness_eval.evaluators.faults import as_evaluation_error
 from harness_eval.evaluators.running import judge_here, loop_of
-from harness_eval.judge_cache import KeptAnswers
 from harness_eval.judging import doubted, interpret, Thresholds
+from harness_eval.kept_answers import KeptAnswers
 from harness_eval.threads import LINGER, Threads
 
 _log = logging.getLogger('harness_eval.calls')

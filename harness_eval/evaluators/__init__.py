@@ -146,7 +146,7 @@ class Judges:
 
     def _identity(self, name: str) -> str:
         """Say who answers under a name: the evaluator and all that it asks."""
-        from harness_eval.judge_cache import identity
+        from harness_eval.kept_answers import identity
 
         settings = self._of(name)
         members = {one: self._identity(one) for _, names in settings.named for one in names}
