@@ -18,7 +18,7 @@ import typer
 
 from harness_eval.cli.compare_text import comparison_parts
 from harness_eval.cli.exit_codes import OK, USAGE
-from harness_eval.cli.judged_input import LabelsOption, tell
+from harness_eval.cli.judged_input import LabelsOption, need_page, need_statistics, tell
 from harness_eval.cli.screen import print_screen, refuse
 from harness_eval.cli.workers import DaskOption, JobsOption, progress_bar, working
 from harness_eval.config import ConfigError
@@ -107,6 +107,9 @@ def compare(
     """
     from harness_eval.replay.compare import compare as compared
 
+    need_statistics()
+    if html is not None:
+        need_page()
     for path in (html, json, junit):
         if path is not None and not path.absolute().parent.is_dir():
             refuse(f'{path.name} cannot be written: its folder does not exist')

@@ -83,14 +83,20 @@ def read_judged(inputs: Sequence[str], labels: Path | None, tool: str | None) ->
 
 def need_statistics() -> None:
     """End the command, with what to do, unless scikit-learn and SciPy can be imported."""
-    for package in ('sklearn', 'scipy'):
+    _need('scikit-learn and SciPy', 'sklearn', 'scipy')
+
+
+def need_page() -> None:
+    """End the command, with what to do, unless what writes a page can be imported."""
+    _need('Jinja2, Matplotlib, scikit-learn and SciPy', 'jinja2', 'matplotlib', 'sklearn', 'scipy')
+
+
+def _need(names: str, *packages: str) -> None:
+    for package in packages:
         try:
             importlib.import_module(package)
         except ImportError as error:
-            refuse(
-                f'this needs scikit-learn and SciPy: pip install "harness_eval[replay]" '
-                f'({describe(error)})'
-            )
+            refuse(f'this needs {names}: pip install "harness_eval[replay]" ({describe(error)})')
 
 
 def write_json(path: Path, value: dict[str, Any]) -> None:

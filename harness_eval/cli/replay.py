@@ -19,6 +19,7 @@ from rich.text import Text
 import typer
 
 from harness_eval.cli.exit_codes import EVALUATION_ERROR, USAGE
+from harness_eval.cli.judged_input import need_page
 from harness_eval.cli.screen import complain, plain, print_screen, refuse, state_text
 from harness_eval.cli.workers import DaskOption, JobsOption, progress_bar, working
 from harness_eval.config import ConfigError
@@ -121,6 +122,8 @@ def replay(
     from harness_eval.replay.jobs import replay as judge_again
     from harness_eval.replay.sources import find_sources
 
+    if html is not None:
+        need_page()
     for path in (json, junit, html):
         if path is not None and not path.absolute().parent.is_dir():
             refuse(f'{path.name} cannot be written: its folder does not exist')

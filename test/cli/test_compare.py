@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+import sys
 from xml.etree import ElementTree as ET
 
 from capture_streams import T_END
@@ -164,6 +165,27 @@ def test_the_metric_of_the_tool_goes_with_the_results(shell: Shell, tmp_path: Pa
     assert ended.code == 0
     assert 'better by 0.5 on average over 5 segments' in ended.out
     assert 'Compared 5 by report' in ended.out
+
+
+@pytest.mark.parametrize(
+    ('package', 'options'),
+    [('scipy', []), ('jinja2', ['--html', 'a.html']), ('matplotlib', ['--html', 'a.html'])],
+)
+def test_without_a_package_it_says_what_to_install(
+    shell: Shell,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    package: str,
+    options: list[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = saved(tmp_path, 'a.json', 'success')
+    monkeypatch.setitem(sys.modules, package, None)
+    ended = shell('compare', path, path, *options)
+    assert ended.code == 2
+    assert 'pip install "harness_eval[replay]"' in ended.err
+    if options:
+        assert shell('compare', path, path).code == 3
 
 
 @pytest.mark.parametrize(
