@@ -188,6 +188,20 @@ def test_a_link_to_a_run_unfolds_it(browser: Browser, page: Path) -> None:
     assert -1 <= place < 900
 
 
+def test_print_shows_what_is_unfolded_and_no_controls(browser: Browser, page: Path) -> None:
+    browser.open(page, 'tool=place')
+    browser.emulate('Emulation.setEmulatedMedia', media='print')
+    try:
+        browser.run("window.dispatchEvent(new Event('beforeprint'))")
+        display = "return getComputedStyle(document.getElementById('filters')).display"
+        assert browser.run(display) == 'none'
+        assert len(shown(browser)) == 20
+        unfolded = "return document.querySelectorAll('details.run[open]:not([hidden])').length"
+        assert browser.run(unfolded) == 20
+    finally:
+        browser.emulate('Emulation.setEmulatedMedia', media='')
+
+
 @pytest.mark.parametrize('unfolded', [False, True])
 def test_a_phone_needs_no_scrolling_sideways(phone: Browser, page: Path, unfolded: bool) -> None:
     phone.open(page)
