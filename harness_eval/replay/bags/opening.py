@@ -77,7 +77,7 @@ def _folder(folder: Path, name: str, skipped: list[Skipped], note: Note) -> Bag:
     for problem in problems:
         note(problem.kind, f'{problem.message}; the other files of the bag are used')
     described = metadata.topics
-    if problems:  # the counts are those of the whole
+    if skipped:  # the counts are those of the whole
         described = {name: replace(topic, count=None) for name, topic in described.items()}
     return Bag(name, files, skipped, described)
 
@@ -102,7 +102,10 @@ def _listed(folder: Path, metadata: Metadata, here: Sequence[Path], note: Note) 
 def _open_file(path: Path, note: Note, unpacking: Unpacking, metadata: Metadata | None) -> BagFile:
     if _begin(path).startswith(ZSTD_MAGIC):
         described = metadata or Metadata(())
-        return PackedFile(path, unpacking, described.topics, described.spans.get(path.name))
+        # Some recorders list the times under the name that the file had before it was packed.
+        plain = path.name.removesuffix('.zstd')
+        span = described.spans.get(path.name) or described.spans.get(plain)
+        return PackedFile(path, unpacking, described.topics, span)
     return _open_plain(path, note)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 import tempfile
+import tracemalloc
 from typing import Any
 
 from hypothesis import given, settings
@@ -84,6 +85,47 @@ def test_a_loop_is_read_in_the_order_of_receipt(name: str, tmp_path: Path) -> No
     with open_bag(FORMATS[name](tmp_path, once + once)) as bag:
         receipts = [message.receipt for message in bag.messages(TOPICS)]
     assert receipts == sorted(2 * [SECOND + n for n in range(12)])
+
+
+@pytest.mark.parametrize('name', ['mcap, split, files packed', 'sqlite3, file packed'])
+def test_a_packed_file_is_unpacked_only_for_a_window_that_reaches_into_it(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorded = [('/a', 100 * n * SECOND, f'{n}') for n in range(30)]
+    path = FORMATS[name](tmp_path, recorded)
+    temporary = tmp_path / 'temporary'
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, 'tempdir', str(temporary))
+    last = 2900 * SECOND
+    with open_bag(path) as bag:
+        assert (bag.start, bag.end) == (0, last)
+        assert list(bag.messages(('/a',), last + 2 * SECOND)) == []
+        assert list(temporary.iterdir()) == []
+        assert [text_of(m.data) for m in bag.messages(('/a',), last)] == ['29']
+        (unpacked,) = temporary.glob('*/*')
+        assert unpacked.name in ('bag_2.mcap', 'bag.db3')
+        # However many files a bag has, no more than two are there at once.
+        assert len(list(bag.messages(('/a',)))) == 30
+        assert len(list(temporary.iterdir())) <= 2
+    assert list(temporary.iterdir()) == []
+
+
+@pytest.mark.parametrize('name', ['mcap', 'mcap, chunks packed', 'mcap, lz4', 'sqlite3', 'ros1'])
+def test_memory_is_bounded_by_chunks_and_not_by_the_bag(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr('harness_eval.replay.bags.mcap_file.KEPT_BYTES', 1 << 20)
+    # Twice over the same time, so that chunks overlap.
+    recorded = [('/a', SECOND + n % 60, chr(n) * 200_000) for n in range(120)]
+    path = FORMATS[name](tmp_path, recorded)
+    with open_bag(path) as bag:
+        list(bag.messages(('/a',), stop=SECOND + 1))  # what is made once
+        tracemalloc.start()
+        count = sum(1 for _ in bag.messages(('/a',)))
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert count == 120
+    assert peak < 6_000_000
 
 
 def test_little_is_read_for_a_window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
