@@ -28,7 +28,7 @@ from harness_eval.ros.allocation import share_arenas
 from harness_eval.ros.log_lines import active_line
 from harness_eval.ros.logs import bridge_logging
 from harness_eval.ros.places import default_evidence_dir, default_ledger_url, node_folder
-from harness_eval.ros.spinning import ignore_interrupts, spin_on
+from harness_eval.ros.spinning import BAD_CONFIGURATION, ignore_interrupts, spin_on
 from harness_eval.ros.work import Work
 
 log = logging.getLogger('harness_eval.node')
@@ -36,8 +36,6 @@ log = logging.getLogger('harness_eval.node')
 SWITCH_INTERVAL = 0.0005
 """Seconds that a thread may keep the interpreter while another one waits. With Python's 5 ms, a
 verdict waits that long behind each thread that happens to write, decode or draw."""
-EXIT_USAGE = 2
-"""The configuration is wrong, or the ledger cannot be used."""
 
 
 class EvaluatorNode(LifecycleNode):
@@ -197,7 +195,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _autostart(node: EvaluatorNode) -> int:
     for transition in (node.trigger_configure, node.trigger_activate):
         if transition() is not TransitionCallbackReturn.SUCCESS:
-            return EXIT_USAGE  # the log says why
+            return BAD_CONFIGURATION  # the log says why
     return 0
 
 

@@ -103,6 +103,23 @@ def update_from_message(message: Any) -> Update:
     )
 
 
+def read_or_pass_over(message: Any) -> tuple[Update, str]:
+    """Read a released update; one that cannot be read becomes an empty one, with the reason."""
+    try:
+        return update_from_message(message), ''
+    except ValueError as error:
+        empty = Update(message.run_id, message.update_id, (), message.graph_id, message.revision)
+        return empty, f'{update_name(message)}: {error}'
+
+
+def update_name(message: Any) -> str:
+    """Name a ``SceneGraphUpdate`` for a person; ids come from outside and are cut and quoted."""
+    return (
+        f'run {message.run_id[:80]!r}, update {message.update_id[:80]!r}, '
+        f'graph {message.graph_id[:80]!r}, revision {message.revision}'
+    )
+
+
 def snapshot_to_message(graph_id: str, revision: int, match: Match, stamp: int) -> Any:
     """Write a whole graph, or what a query found, as ``SceneGraph``.
 

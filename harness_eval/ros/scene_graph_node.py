@@ -41,11 +41,16 @@ from harness_eval.contract import HarnessEvalError
 from harness_eval.graph_follower import Answer, GraphFollower, Question
 from harness_eval.lines import describe
 from harness_eval.ros.qos import BURST, latched
-from harness_eval.ros.scene_graph_messages import snapshot_to_message, update_from_message
+from harness_eval.ros.scene_graph_messages import (
+    read_or_pass_over,
+    snapshot_to_message,
+    update_from_message,
+    update_name,
+)
 from harness_eval.ros.scene_graph_parameters import asking_seconds, initial_graph
 from harness_eval.ros.scene_graph_status import scene_graph_status
-from harness_eval.ros.spinning import ignore_interrupts
-from harness_eval.scene_graph import SceneGraph, Update
+from harness_eval.ros.spinning import BAD_CONFIGURATION, ignore_interrupts
+from harness_eval.scene_graph import SceneGraph
 from harness_eval_msgs.msg import SceneGraph as SceneGraphMessage
 from harness_eval_msgs.msg import SceneGraphUpdate
 from harness_eval_msgs.srv import GetUpdates, QuerySceneGraph
@@ -67,9 +72,6 @@ DIAGNOSTICS_PERIOD = 1.0
 
 LOG_PERIOD = 1.0
 """Seconds between two lines about unreadable messages, which anybody may publish in a flood."""
-
-BAD_CONFIGURATION = 2
-"""Exit code for bad usage or configuration."""
 
 Method = TypeVar('Method', bound=Callable[..., Any])
 
@@ -172,7 +174,7 @@ class SceneGraphNode(Node):
                     self._follower.note_unreadable(message.graph_id, message.revision)
         if problem:
             self.get_logger().error(
-                f'unreadable update on scene_graph/updates ({_name(message)}): {problem}',
+                f'unreadable update on scene_graph/updates ({update_name(message)}): {problem}',
                 throttle_duration_sec=LOG_PERIOD,
             )
         self._after(changed)
@@ -233,7 +235,7 @@ class SceneGraphNode(Node):
             return
         if response is None:
             return
-        read = [_read_or_pass_over(message) for message in response.updates]
+        read = [read_or_pass_over(message) for message in response.updates]
         unreadable = {(update.graph_id, update.revision): why for update, why in read if why}
         answer = Answer(
             response.graph_id, response.last_revision, tuple(update for update, _ in read)
@@ -303,23 +305,6 @@ class SceneGraphNode(Node):
 
     def _now(self) -> int:
         return int(self.get_clock().now().nanoseconds)
-
-
-def _read_or_pass_over(message: Any) -> tuple[Update, str]:
-    """Read a released update; one that cannot be read becomes an empty one, with the reason."""
-    try:
-        return update_from_message(message), ''
-    except ValueError as error:
-        empty = Update(message.run_id, message.update_id, (), message.graph_id, message.revision)
-        return empty, f'{_name(message)}: {error}'
-
-
-def _name(message: Any) -> str:
-    """Name an update for a person; ids come from outside and are cut and quoted."""
-    return (
-        f'run {message.run_id[:80]!r}, update {message.update_id[:80]!r}, '
-        f'graph {message.graph_id[:80]!r}, revision {message.revision}'
-    )
 
 
 def main(args: list[str] | None = None) -> int:

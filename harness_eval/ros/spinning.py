@@ -14,6 +14,9 @@ from rclpy.executors import Executor, ExternalShutdownException, ShutdownExcepti
 
 log = logging.getLogger('harness_eval.node')
 
+BAD_CONFIGURATION = 2
+"""Exit code of a node for bad usage or configuration, or a ledger that cannot be used."""
+
 
 def spin_on(executor: Executor, on_fault: Callable[[BaseException], None]) -> None:
     """Spin until the context is shut down.
