@@ -74,7 +74,14 @@ setup(
             'pytest-xdist>=3.5',
         ],
         'endpoint': ['httpx2>=2.12'],
-        'replay': ['Jinja2>=3.0', 'matplotlib>=3.5', 'scikit-learn>=1.3', 'scipy>=1.10'],
+        'replay': [
+            'backports.zstd>=1.0; python_version < "3.14"',
+            'Jinja2>=3.0',
+            'lz4>=3.1',
+            'matplotlib>=3.5',
+            'scikit-learn>=1.3',
+            'scipy>=1.10',
+        ],
         'dask': ['distributed>=2024.1'],
         'model': ['httpx2>=2.12', 'openai>=3.0,<4'],
         'dev': [
