@@ -101,5 +101,6 @@ setup(
             'harness-eval = harness_eval.cli:main',
             'demo_cell = harness_eval.demo.play:main',
         ],
+        'pytest11': ['harness_eval = harness_eval.replay.pytest_plugin'],
     },
 )
