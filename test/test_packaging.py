@@ -33,8 +33,15 @@ ROSDEP_KEYS = {
 }
 WITHOUT_ROSDEP_KEY = {'rosbags'}
 
-IMPORT_NAMES = {'cv2': 'opencv-python-headless', 'yaml': 'pyyaml', 'typing_extensions': 'pydantic'}
-"""Where a module is not called like its distribution (pydantic brings typing_extensions)."""
+IMPORT_NAMES = {
+    'backports': 'backports-zstd',
+    'cv2': 'opencv-python-headless',
+    'markupsafe': 'jinja2',
+    'sklearn': 'scikit-learn',
+    'typing_extensions': 'pydantic',
+    'yaml': 'pyyaml',
+}
+"""Where a module is not called like its distribution, or is brought by another one."""
 
 
 @pytest.fixture(scope='module')
@@ -145,8 +152,11 @@ def test_whatever_is_imported_is_declared(
 ) -> None:
     ros = needed(manifest, 'depend', 'exec_depend')
     pip = set(required(distribution)) | {
-        canonicalize_name(Requirement(line).name) for line in distribution.extras_require['demo']
+        canonicalize_name(Requirement(line).name)
+        for extra in ('demo', 'replay', 'dask')
+        for line in distribution.extras_require[extra]
     }
+    pip.add('pytest')  # which imports its plugin itself
     undeclared = {
         f'{name} ({path.relative_to(ROOT)})'
         for name, path in imported(ROOT / folder)
