@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Annotated, Any
 
@@ -29,13 +30,44 @@ from harness_eval.runs import Outcome, Run, Segment
 from harness_eval.scene_graph import Op
 from harness_eval.times import SECOND, seconds
 
-Truths = Mapping[int, OracleAnswer | None]
-"""What the oracle said of each segment, by its number."""
-
 _UNKNOWN_STATE = 'UNKNOWN'
 """Shown for a run of which only proposed updates are on record: it has not ended yet."""
 _FIRST_CREDIBLE_STAMP = 10**9 * SECOND
 """An earlier stamp (before September 2001) is simulated time and no date."""
+
+
+@dataclass(frozen=True)
+class _OnRecord:
+    """All that is on record about a run.
+
+    Attributes:
+        run_id: Its name.
+        run: Its completions and their states; None if only updates of it are known.
+        attempts: Every outcome, those that were followed by another attempt too.
+        updates: Its proposed, held, released and rejected updates.
+        truths: What the oracle said of each segment, by its number.
+    """
+
+    run_id: str
+    run: Run | None
+    attempts: Sequence[Outcome]
+    updates: Sequence[UpdateRecord]
+    truths: Mapping[int, OracleAnswer | None]
+
+    @property
+    def state(self) -> str:
+        """Name of the state that is shown."""
+        return _UNKNOWN_STATE if self.run is None else self.run.state.value
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """Its segments in order."""
+        return () if self.run is None else self.run.segments
+
+    def attempts_at(self, segment: Segment) -> list[Outcome]:
+        """The outcomes of one segment, oldest first."""
+        number = segment.completion.segment
+        return [outcome for outcome in self.attempts if outcome.segment == number]
 
 
 def show(
@@ -55,47 +87,40 @@ def show(
         updates = reader.updates_of(run_id)
     if run is None and not updates:
         refuse(f'there is no run {plain(run_id, 80)!r} on record; `harness-eval runs` lists them')
-    state = _UNKNOWN_STATE if run is None else run.state.value
     cases = evidence_folder(evidence, ledger, node)
     segments = () if run is None else run.segments
     truths = {s.completion.segment: oracle_of_case(cases, s.evidence) for s in segments}
+    found = _OnRecord(run_id, run, attempts, updates, truths)
     if as_json:
-        print_json(_json(run_id, run, state, attempts, updates, truths))
+        print_json(_json(found))
     else:
-        print_screen(*_parts(run_id, run, state, attempts, updates, truths))
-    raise typer.Exit(NO_OUTCOME if run is None else code_of_state(state))
+        print_screen(*_parts(found))
+    raise typer.Exit(NO_OUTCOME if run is None else code_of_state(found.state))
 
 
-def _parts(
-    run_id: str,
-    run: Run | None,
-    state: str,
-    attempts: Sequence[Outcome],
-    updates: Sequence[UpdateRecord],
-    truths: Truths,
-) -> Iterator[RenderableType]:
+def _parts(found: _OnRecord) -> Iterator[RenderableType]:
+    run = found.run
     heading: list[tuple[str, RenderableType]] = [
-        ('run', plain(run_id)),
-        ('state', state_text(state, '' if run else ': no completion of this run came')),
+        ('run', plain(found.run_id)),
+        ('state', state_text(found.state, '' if run else ': no completion of this run came')),
     ]
     if run is not None and run.tool:
         heading.append(('tool', plain(run.tool)))
     elif run is not None:
         heading.append(('', 'it was interrupted before any completion of it came'))
     yield fields(heading)
-    for segment in () if run is None else run.segments:
+    for segment in found.segments:
         number = segment.completion.segment
         yield Text.assemble('\n', (f'segment {number}', 'bold'), '  ', _state(segment))
-        yield fields(_segment_rows(segment, truths[number]))
-        for outcome in attempts:
-            if outcome.segment == number:
-                yield Text.assemble(
-                    (f'attempt {outcome.attempt}', 'bold'), '  ', state_text(outcome.state.value)
-                )
-                yield fields(outcome_rows(outcome))
-    if updates:
+        yield fields(_segment_rows(segment, found.truths[number]))
+        for outcome in found.attempts_at(segment):
+            yield Text.assemble(
+                (f'attempt {outcome.attempt}', 'bold'), '  ', state_text(outcome.state.value)
+            )
+            yield fields(outcome_rows(outcome))
+    if found.updates:
         yield Text('\nscene graph', style='bold')
-        for record in updates:
+        for record in found.updates:
             yield fields(_update_rows(record))
 
 
@@ -145,19 +170,13 @@ def _op_text(op: Op) -> str:
     return plain(' '.join(word for word in words if word))
 
 
-def _json(
-    run_id: str,
-    run: Run | None,
-    state: str,
-    attempts: Sequence[Outcome],
-    updates: Sequence[UpdateRecord],
-    truths: Truths,
-) -> dict[str, Any]:
+def _json(found: _OnRecord) -> dict[str, Any]:
+    run = found.run
     return {
-        'run_id': run_id,
+        'run_id': found.run_id,
         'tool': '' if run is None else run.tool,
-        'state': state,
-        'exit_code': code_of_state(state),
+        'state': found.state,
+        'exit_code': code_of_state(found.state),
         'interrupted': run is not None and run.interrupted,
         'segments': [
             {
@@ -167,14 +186,10 @@ def _json(
                 'stamp': seconds_or_none(segment.completion.stamp),
                 'receipt': seconds_or_none(segment.receipt),
                 'case': segment.evidence,
-                'oracle': _truth_json(truths[segment.completion.segment]),
-                'attempts': [
-                    outcome_json(outcome)
-                    for outcome in attempts
-                    if outcome.segment == segment.completion.segment
-                ],
+                'oracle': _truth_json(found.truths[segment.completion.segment]),
+                'attempts': [outcome_json(outcome) for outcome in found.attempts_at(segment)],
             }
-            for segment in (() if run is None else run.segments)
+            for segment in found.segments
         ],
         'updates': [
             {
@@ -185,7 +200,7 @@ def _json(
                 'revision': record.update.revision or None,
                 'ops': [_op_text(op) for op in record.update.ops],
             }
-            for record in updates
+            for record in found.updates
         ],
     }
 
