@@ -114,32 +114,45 @@ def _spread(
         for future in futures:
             future.cancel()
         raise
-    for task in again:
-        played += report.all(_apart(task))
+    if again:
+        with _Alone() as alone:
+            for task in again:
+                played += report.all(alone.judge(task))
     return played
 
 
-def _apart(task: Task) -> list[tuple[int, Played]]:
-    """Do a task, a part of which ends the process that does it, in processes of its own."""
-    parts = task.parts()
-    try:
-        with _one_process() as alone:
-            return alone.submit(judge, task).result()
-    except BrokenExecutor:
+class _Alone:
+    """A process that does one task at a time, and another one after each death; a context."""
+
+    def __init__(self) -> None:
+        self._pool: ProcessPoolExecutor | None = None
+
+    def __enter__(self) -> _Alone:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pool is not None:
+            end_pool(self._pool)
+
+    def judge(self, task: Task) -> list[tuple[int, Played]]:
+        """Do a task; what ends the process is judged in parts, until it is found."""
+        if self._pool is None:
+            self._pool = process_pool(1)
+        try:
+            return self._pool.submit(judge, task).result()
+        except BrokenExecutor:
+            self._pool = None
+        except Exception as error:
+            log.exception('a fault in a worker; others go on')
+            return task.skipped(INTERNAL_ERROR, internal_error(error).message)
+        parts = task.parts()
         if len(parts) > 1:
-            return [one for part in parts for one in _apart(part)]
+            return [one for part in parts for one in self.judge(part)]
         return task.skipped(
             'worker_died',
             'the process that judged it ended; if an evaluator of native code takes it down, give '
             "it 'isolation: process', or give the machine more memory",
         )
-    except Exception as error:
-        log.exception('a fault in a worker; others go on')
-        return task.skipped(INTERNAL_ERROR, internal_error(error).message)
-
-
-def _one_process() -> ProcessPoolExecutor:
-    return process_pool(1)
 
 
 def process_pool(jobs: int) -> ProcessPoolExecutor:

@@ -82,9 +82,9 @@ class Task:
         return len(self.cases) + len(self.runs)
 
     def parts(self) -> list[Task]:
-        """The same as tasks that cannot be divided any more."""
+        """The same as tasks that cannot be divided any more: a case, or the segments of a run."""
         cases = [replace(self, cases=(one,), bag=None, runs=()) for one in self.cases]
-        bags = [tuple(one) for one in bundles(self.runs, self.how.config)]
+        bags = [tuple(one) for one in bundles(self.runs, self.how.config, overlapping=False)]
         return cases + [replace(self, cases=(), runs=runs) for runs in bags]
 
     def skipped(self, kind: str, message: str) -> list[tuple[int, Played]]:
@@ -100,14 +100,16 @@ class Task:
         return found
 
 
-def bundles(runs: Sequence[Run], config: Config) -> list[list[Run]]:
+def bundles(runs: Sequence[Run], config: Config, *, overlapping: bool = True) -> list[list[Run]]:
     """Divide the runs of a bag so that what belongs together stays together.
 
     Runs whose evidence may overlap are judged in one pass, as live; all segments of a run are too.
+    Only the latter need each other: what one run comes to never depends on another one.
 
     Args:
         runs: In order of receipt.
         config: Says how long evidence is waited for.
+        overlapping: Keep runs together whose evidence may overlap.
     """
     wait = nanoseconds(config.capture.settle + config.capture.timeout)
     found: list[tuple[int, set[str], list[Run]]] = []
@@ -117,7 +119,7 @@ def bundles(runs: Sequence[Run], config: Config) -> list[list[Run]]:
         joined = [run]
         rest = []
         for other in found:
-            if other[0] >= run.receipt or other[1] & names:
+            if (overlapping and other[0] >= run.receipt) or other[1] & names:
                 end = max(end, other[0])
                 names |= other[1]
                 joined = other[2] + joined
