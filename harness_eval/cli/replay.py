@@ -13,28 +13,23 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Literal, Optional, TYPE_CHECKING
 
-from rich import box
-from rich.table import Table
-from rich.text import Text
 import typer
 
 from harness_eval.cli.exit_codes import EVALUATION_ERROR, USAGE
 from harness_eval.cli.judged_input import need_page
-from harness_eval.cli.screen import complain, plain, print_screen, refuse, state_text
+from harness_eval.cli.screen import complain, print_screen, refuse
 from harness_eval.cli.workers import DaskOption, JobsOption, progress_bar, working
 from harness_eval.config import ConfigError
 from harness_eval.contract import EvaluationError
-from harness_eval.lines import clean_line, describe
-from harness_eval.runs import Outcome, OutcomeKind
+from harness_eval.lines import describe
+from harness_eval.runs import OutcomeKind
 
 if TYPE_CHECKING:
     from harness_eval.replay.labels import Label
-    from harness_eval.replay.results import Replayed, Result
+    from harness_eval.replay.results import Replayed
 
 MOST_TOLD = 20
-"""Skipped sources that are told one by one on the standard error; --json has them all."""
-_REASON = 300
-"""Characters of a reason in the table."""
+"""Labels without a result that are told one by one."""
 
 # typer reads these at run time, on Python 3.10 too.
 _Sources = Annotated[
@@ -119,6 +114,7 @@ def replay(
     The code is 0 when every segment was judged, whatever the verdicts, and 4 when something was
     skipped or ended in an error.
     """
+    from harness_eval.cli.replay_text import results_table, summary, tell_skipped
     from harness_eval.replay.jobs import replay as judge_again
     from harness_eval.replay.sources import find_sources
 
@@ -165,11 +161,11 @@ def replay(
         from harness_eval.replay.report import write_junit
 
         _file(junit, lambda: write_junit(junit, judged))
-    _tell_skipped(judged)
+    tell_skipped(judged)
     if not quiet and judged.results:
-        print_screen(_table(judged.results))
-    print_screen(Text(_summary(judged)))
-    if judged.skipped or any(_is_error(one.outcome) for one in judged.results):
+        print_screen(results_table(judged.results))
+    print_screen(summary(judged))
+    if judged.skipped or any(one.outcome.kind is OutcomeKind.ERROR for one in judged.results):
         raise typer.Exit(EVALUATION_ERROR)
 
 
@@ -228,89 +224,3 @@ def _file(path: Path, write: Callable[[], object]) -> None:
         write()
     except OSError as error:
         refuse(f'{path.name} cannot be written: {error.strerror or describe(error)}')
-
-
-# --- what is shown ------------------------------------------------------------------------------
-
-
-def _tell_skipped(judged: Replayed) -> None:
-    for one in judged.skipped[:MOST_TOLD]:
-        complain(f'skipped {one.source}: {one.kind}: {one.message}')
-    more = len(judged.skipped) - MOST_TOLD
-    if more > 0:
-        complain(f'and {more} more were skipped')
-
-
-def _table(results: Sequence[Result]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in ('tool', 'run', 'segment', 'outcome', 'recorded', 'truth', 'reason'):
-        table.add_column(name, overflow='fold', justify='right' if name == 'segment' else 'left')
-    for one in results:
-        completion = one.completion
-        table.add_row(
-            plain(completion.tool, 80),
-            plain(completion.run_id, 80),
-            str(completion.segment),
-            state_text(one.outcome.state.value),
-            _recorded(one),
-            _truth(one),
-            plain(_reason(one.outcome), _REASON),
-        )
-    return table
-
-
-def _recorded(one: Result) -> Text:
-    if one.recorded is None:
-        return Text('-', style='dim')
-    state = state_text(one.recorded.state.value)
-    return Text.assemble(state, (' differs', 'bold')) if differs(one) else state
-
-
-def differs(one: Result) -> bool:
-    """Whether a result is another than what is on record of its segment."""
-    known = one.recorded
-    return known is not None and known.label != one.outcome.label
-
-
-def _truth(one: Result) -> Text:
-    if one.truth is None:
-        return Text('-', style='dim')
-    return state_text('SUCCESS' if one.truth.correct else 'FAILURE')
-
-
-def _reason(outcome: Outcome) -> str:
-    if outcome.verdict is None:
-        return clean_line(f'{outcome.error_kind}: {outcome.message}')
-    if outcome.verdict.failure_reason:
-        return outcome.verdict.failure_reason
-    return outcome.verdict.evidence[0] if outcome.verdict.evidence else ''
-
-
-def _summary(judged: Replayed) -> str:
-    from harness_eval.replay.results import count_verdicts
-
-    counts = count_verdicts(judged.results)
-    order = ('success', 'failure', 'process', 'abstained', 'error', 'interrupted')
-    parts = [f'{counts[name]} {name}' for name in order if counts.get(name)]
-    said = f'{len(judged.results)} judged'
-    if parts:
-        said += f': {", ".join(parts)}'
-    changed = sum(differs(one) for one in judged.results)
-    if any(one.recorded is not None for one in judged.results):
-        said += f'; {changed} other than recorded'
-    known = [one for one in judged.results if one.truth is not None]
-    if known:
-        wrong = sum(_is_wrong(one) for one in known)
-        said += f'; {wrong} of {len(known)} with a known truth wrong'
-    return f'{said}; {len(judged.skipped)} skipped'
-
-
-def _is_wrong(one: Result) -> bool:
-    verdict = one.outcome.verdict
-    if verdict is None or one.truth is None or verdict.status.value == 'process':
-        return False
-    return (verdict.status.value == 'success') is not one.truth.correct
-
-
-def _is_error(outcome: Outcome) -> bool:
-    return outcome.kind is OutcomeKind.ERROR

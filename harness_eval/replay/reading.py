@@ -9,6 +9,7 @@ from itertools import zip_longest
 import math
 
 from harness_eval.replay.bags import Bag
+from harness_eval.replay.stage import Stage
 from harness_eval.runs import Completion, completion_problem, Outcome
 from harness_eval.times import SECOND
 
