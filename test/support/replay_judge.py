@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
+import time
 
 from harness_eval.contract import EvaluationRequest
 
@@ -19,3 +21,10 @@ def fatal(request: EvaluationRequest) -> float:
     if value == 0.13:
         os._exit(7)
     return value
+
+
+def slow(request: EvaluationRequest) -> float:
+    """Never comes back; says which process it holds."""
+    Path(os.environ['REPLAY_JUDGE_BEGUN']).write_text(str(os.getpid()))
+    time.sleep(600)
+    return 0.0
