@@ -21,7 +21,6 @@ BAG_SUFFIXES = ('.mcap', '.db3', '.bag', '.mcap.zstd', '.db3.zstd')
 
 _MAGICS = (b'\x89MCAP0\r\n', b'SQLite format 3\x00', b'#ROSBAG V')
 _SPLIT = re.compile(r'(.+)_(\d+)\.(mcap|db3)(\.zstd)?')
-_PARTIAL = '.part-'
 
 
 class SourceError(EvaluationError):
@@ -152,7 +151,7 @@ def _in_folder(folder: Path, skipped: list[Skipped], above: frozenset[Path]) -> 
         skipped.append(_unreadable(folder, error))
         return
     for child in children:
-        if child.name.startswith('.') or child.name.startswith(_PARTIAL):
+        if child.name.startswith('.'):  # so does a case that is only half written
             continue
         if child.is_dir():
             yield from _in_folder(child, skipped, above | {real})

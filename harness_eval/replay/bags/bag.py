@@ -74,6 +74,12 @@ class BagMessage(NamedTuple):
     receipt: int
 
 
+def full_type(name: str) -> str:
+    """The name of a type as ROS 2 writes it: some recorders write ``sensor_msgs/Image``."""
+    package, _, kind = name.partition('/')
+    return f'{package}/msg/{kind}' if kind and '/' not in kind else name
+
+
 Note = Callable[[str, str], None]
 """Takes the kind and the message of something that could not be read."""
 

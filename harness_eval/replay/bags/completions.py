@@ -15,6 +15,11 @@ from harness_eval.runs import Completion
 MAX_MALFORMED = 20
 """Most malformed messages of one source that are named one by one."""
 
+_HIDDEN = (
+    'the status of an action is a hidden topic, which `ros2 bag record` takes only with '
+    '--include-hidden-topics'
+)
+
 
 def read_completions(
     bag: Bag, config: Config, decoder: Decoder, namespace: str = ''
@@ -45,9 +50,10 @@ def read_completions(
             topic = resolve_topic(bag.topics, reader.topic, (reader.type,), namespace).name
             decoder.typestore_for(reader.type)
         except SourceError as error:
-            skipped.append(
-                Skipped(bag.name, error.kind, f'no completions from here: {error.message}')
-            )
+            text = f'no completions from here: {error.message}'
+            if source.action is not None:
+                text += '; ' + _HIDDEN
+            skipped.append(Skipped(bag.name, error.kind, text))
             continue
         except DecodeError as error:
             text = f'the completions on {reader.topic} cannot be read: {error.message}'

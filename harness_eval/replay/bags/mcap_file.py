@@ -4,46 +4,30 @@ A window is read by way of the index that follows each chunk: only chunks that r
 window are looked at, and of those only the index of the channels wanted. A message of a chunk
 that is not packed is then read from its place; a packed chunk is unpacked whole. What is held is
 the places of the messages of those chunks that cover one time, one message of each, and
-:data:`KEPT_BYTES` of unpacked chunks, however large the file is.
+:data:`~harness_eval.replay.bags.mcap_contents.KEPT_BYTES` of unpacked chunks, however large the file is.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 
-from harness_eval.replay.bags import mcap_records as records
-from harness_eval.replay.bags.bag import BagMessage, BagTopic, Definition, Note
-from harness_eval.replay.bags.mcap_index import (
-    chunk_head,
-    chunk_records,
-    read_at,
-    read_index,
-)
+from harness_eval.replay.bags.bag import BagMessage, BagTopic, Definition, full_type, Note
+from harness_eval.replay.bags.mcap_contents import McapContents, Place
+from harness_eval.replay.bags.mcap_index import read_index
 from harness_eval.replay.bags.mcap_records import Channel, Chunk, McapDamage
 from harness_eval.replay.bags.order import merged
-from harness_eval.replay.bags.packed import MAX_UNPACKED, PackedError
+from harness_eval.replay.bags.packed import PackedError
 from harness_eval.replay.bags.qos import offered_qos
 from harness_eval.replay.sources import SourceError
 from harness_eval.runs import printable
 
-KEPT_BYTES = 64 << 20
-"""Most bytes of unpacked chunks that are kept during one iteration; one chunk always is."""
-_KEPT_HEADS = 1000
 _FOREVER = 1 << 64
-_MESSAGE_BEGIN = records.LEAD + records.MESSAGE_LEAD
-
 _FORMS = {'ros2msg': 'ros2msg', 'ros2idl': 'ros2idl', 'omgidl': 'ros2idl'}
-_MAX_INDEX = 1 << 28
-
-Place = tuple[int, int, int]
-"""Receipt of a message, where its record begins in its chunk (or file), its channel."""
 
 Wanted = Mapping[int, tuple[str, str]]
 """Topic and type of the channels that are read."""
@@ -99,7 +83,7 @@ class McapFile:
     def definitions(self) -> Mapping[str, Definition]:
         """The definitions that the file carries, by type."""
         return {
-            schema.name: Definition(schema.text, _FORMS[schema.encoding])
+            full_type(schema.name): Definition(schema.text, _FORMS[schema.encoding])
             for schema in self._index.schemas.values()
             if schema.encoding in _FORMS and schema.text.strip()
         }
@@ -119,7 +103,7 @@ class McapFile:
         wanted = {n: self._topics_of[n] for n, c in self._channels.items() if c.topic in topics}
         window = (0 if start is None else start, _FOREVER if stop is None else stop)
         with self._path.open('rb') as file:
-            contents = _Contents(file)
+            contents = McapContents(file)
             parts = [(window[0], partial(self._loose, contents, wanted, window))]
             for chunk in self._touched(window):
                 if not chunk.indexes or not wanted.keys().isdisjoint(chunk.indexes):
@@ -136,7 +120,7 @@ class McapFile:
         return [self._index.chunks[number] for number in np.flatnonzero(reaching)]
 
     def _packed(
-        self, contents: _Contents, chunk: Chunk, wanted: Wanted, window: tuple[int, int]
+        self, contents: McapContents, chunk: Chunk, wanted: Wanted, window: tuple[int, int]
     ) -> Iterator[BagMessage]:
         """The messages of a chunk within a window, in order."""
         try:
@@ -149,7 +133,7 @@ class McapFile:
         yield from self._read(contents, chunk, places, wanted)
 
     def _loose(
-        self, contents: _Contents, wanted: Wanted, window: tuple[int, int]
+        self, contents: McapContents, wanted: Wanted, window: tuple[int, int]
     ) -> Iterator[BagMessage]:
         """The messages outside of chunks within a window, in order."""
         numbers, receipts, offsets = (np.asarray(column) for column in self._index.loose)
@@ -162,7 +146,7 @@ class McapFile:
         yield from self._read(contents, None, places, wanted)
 
     def _read(
-        self, contents: _Contents, chunk: Chunk | None, places: Iterable[Place], wanted: Wanted
+        self, contents: McapContents, chunk: Chunk | None, places: Iterable[Place], wanted: Wanted
     ) -> Iterator[BagMessage]:
         for receipt, at, number in places:
             try:
@@ -182,7 +166,7 @@ class McapFile:
 
     def _type(self, channel: Channel) -> str:
         schema = self._index.schemas.get(channel.schema)
-        return '' if schema is None else schema.name
+        return '' if schema is None else full_type(schema.name)
 
     def _usable(self, channel: Channel) -> bool:
         if channel.encoding == 'cdr':
@@ -212,95 +196,3 @@ class McapFile:
                 ),
             )
         return found
-
-
-class _Contents:
-    """What is read of a file during one iteration."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self._plain: OrderedDict[int, tuple[int, int] | None] = OrderedDict()
-        self._unpacked: OrderedDict[int, bytes] = OrderedDict()
-
-    def places(self, chunk: Chunk, wanted: Collection[int]) -> list[Place]:
-        """Receipt, place and channel of the messages of a chunk."""
-        found = []
-        if not chunk.indexes:
-            data = self._records(chunk)
-            for kind, first, _ in records.walk(data, cut=chunk.cut):
-                if kind == records.MESSAGE:
-                    number, receipt = records.message(data, first)
-                    if number in wanted:
-                        found.append((receipt, first - records.LEAD, number))
-            return found
-        for number in chunk.indexes.keys() & set(wanted):
-            kind, data = self._record(chunk.indexes[number])
-            if kind != records.MESSAGE_INDEX:
-                raise McapDamage('there is no index of messages where the index of chunks says so')
-            indexed, places = records.message_index(data)
-            if indexed != number:
-                raise McapDamage('an index of messages is of another channel')
-            found += [(receipt, at, number) for receipt, at in places]
-        return found
-
-    def message(self, chunk: Chunk | None, number: int, at: int) -> bytes:
-        """The CDR bytes of a message."""
-        if chunk is None:
-            return self._from_file(at, number)
-        plain = self._plain_records(chunk)
-        if plain is not None:
-            begin, length = plain
-            if at >= length:
-                raise McapDamage('an index leads out of its chunk')
-            return self._from_file(begin + at, number)
-        data = self._records(chunk)
-        end = at + records.LEAD + _message_length(data[at : at + _MESSAGE_BEGIN], number)
-        if end > len(data):
-            raise McapDamage('a message is cut')
-        return data[at + _MESSAGE_BEGIN : end]
-
-    def _from_file(self, at: int, number: int) -> bytes:
-        begin = read_at(self._file, at, _MESSAGE_BEGIN)
-        length = _message_length(begin, number) - records.MESSAGE_LEAD
-        data = read_at(self._file, at + _MESSAGE_BEGIN, length)
-        if len(data) != length:
-            raise McapDamage('a message is cut')
-        return data
-
-    def _record(self, at: int) -> tuple[int, bytes]:
-        kind, length = records.lead(read_at(self._file, at, records.LEAD))
-        if length > _MAX_INDEX:
-            raise McapDamage(f'a record says to be {length} bytes large')
-        data = read_at(self._file, at + records.LEAD, length)
-        if len(data) != length:
-            raise McapDamage('the file ends within a record')
-        return kind, data
-
-    def _plain_records(self, chunk: Chunk) -> tuple[int, int] | None:
-        """Where the records of a chunk that is not packed lie, and their length."""
-        if chunk.offset not in self._plain:
-            head = chunk_head(self._file, chunk)
-            begin = chunk.offset + records.LEAD + head.begin
-            whole = not head.compression and not chunk.cut
-            self._plain[chunk.offset] = (begin, head.packed) if whole else None
-            if len(self._plain) > _KEPT_HEADS:
-                self._plain.popitem(last=False)
-        return self._plain[chunk.offset]
-
-    def _records(self, chunk: Chunk) -> bytes:
-        data = self._unpacked.get(chunk.offset)
-        if data is None:
-            data = self._unpacked[chunk.offset] = chunk_records(self._file, chunk)
-            while len(self._unpacked) > 1 and sum(map(len, self._unpacked.values())) > KEPT_BYTES:
-                self._unpacked.popitem(last=False)
-        self._unpacked.move_to_end(chunk.offset)
-        return data
-
-
-def _message_length(begin: bytes, number: int) -> int:
-    kind, length = records.lead(begin)
-    if kind != records.MESSAGE or records.message(begin, records.LEAD)[0] != number:
-        raise McapDamage('there is no message where the index says so')
-    if not records.MESSAGE_LEAD <= length <= MAX_UNPACKED:
-        raise McapDamage(f'a message says to be {length} bytes large')
-    return length

@@ -21,7 +21,7 @@ from urllib.parse import quote
 import numpy as np
 from numpy.typing import NDArray
 
-from harness_eval.replay.bags.bag import BagMessage, BagTopic, Definition, Note
+from harness_eval.replay.bags.bag import BagMessage, BagTopic, Definition, full_type, Note
 from harness_eval.replay.bags.qos import offered_qos
 from harness_eval.replay.sources import SourceError
 from harness_eval.runs import printable
@@ -205,7 +205,9 @@ class SqliteFile:
             if not isinstance(name, str) or not isinstance(kind, str):
                 self._damaged(ValueError('a topic has no name or type'))
             elif encoding in ('cdr', ''):
-                found.append(_Stored(number, BagTopic(name, kind, None, offered_qos(qos))))
+                found.append(
+                    _Stored(number, BagTopic(name, full_type(kind), None, offered_qos(qos)))
+                )
             else:
                 self._note(
                     'unsupported_encoding',
@@ -219,7 +221,7 @@ class SqliteFile:
             return {}
         query = 'SELECT topic_type, encoding, encoded_message_definition FROM message_definitions'
         return {
-            name: Definition(text, form)
+            full_type(name): Definition(text, form)
             for name, form, text in database.execute(query)
             if form in _FORMS and isinstance(name, str) and isinstance(text, str) and text.strip()
         }

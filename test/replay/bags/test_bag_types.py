@@ -11,6 +11,7 @@ from rosbags.typesys import get_types_from_msg, get_typestore, Stores
 
 from harness_eval.contract import DecodeError
 from harness_eval.replay.bags import decoder_for, open_bag
+from harness_eval.replay.bags.bag import full_type
 from harness_eval.replay.bags.bag_types import _OWN
 
 SECOND = 10**9
@@ -64,6 +65,19 @@ def test_a_definition_that_cannot_be_used_is_named_and_the_standard_one_serves(
         (message,) = bag.messages(('/a',))
     assert (note.source, note.kind) == ('bag.mcap', 'bad_definition')
     assert decoder.message(message.type, message.data).data == 'x'
+
+
+@pytest.mark.parametrize(
+    ('written', 'expected'),
+    [
+        ('sensor_msgs/Image', 'sensor_msgs/msg/Image'),
+        ('sensor_msgs/msg/Image', 'sensor_msgs/msg/Image'),
+        ('', ''),
+        ('Image', 'Image'),
+    ],
+)
+def test_a_type_has_the_name_that_ros_2_gives_it(written: str, expected: str) -> None:
+    assert full_type(written) == expected
 
 
 def test_only_the_topics_that_are_asked_for_are_learned(tmp_path: Path) -> None:

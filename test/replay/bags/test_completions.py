@@ -180,6 +180,16 @@ def test_a_source_that_is_not_in_the_bag_says_what_would_fit(tmp_path: Path) -> 
     assert '/cell/tool_completions' in note.message
 
 
+def test_an_action_that_was_not_recorded_says_how_to_record_it(tmp_path: Path) -> None:
+    recorded = [('/tool_completions', COMPLETION, SECOND, completion('run'))]
+    sources = [{'topic': 'tool_completions'}, {'action': 'navigate', 'tool': 'drive'}]
+    found, (note,) = read(tmp_path, recorded, completions=sources)
+    assert [c.run_id for c, _ in found] == ['run']
+    assert note.kind == 'no_such_topic'
+    assert '/navigate/_action/status is not in the bag' in note.message
+    assert '--include-hidden-topics' in note.message
+
+
 def test_a_namespace_leads_to_the_topic(tmp_path: Path) -> None:
     recorded = [('/cell/tool_completions', COMPLETION, SECOND, completion('run'))]
     found, skipped = read(tmp_path, recorded, namespace='cell')

@@ -114,7 +114,7 @@ def test_a_packed_file_is_unpacked_only_for_a_window_that_reaches_into_it(
 def test_memory_is_bounded_by_chunks_and_not_by_the_bag(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr('harness_eval.replay.bags.mcap_file.KEPT_BYTES', 1 << 20)
+    monkeypatch.setattr('harness_eval.replay.bags.mcap_contents.KEPT_BYTES', 1 << 20)
     # Twice over the same time, so that chunks overlap.
     recorded = [('/a', SECOND + n % 60, chr(n) * 200_000) for n in range(120)]
     path = FORMATS[name](tmp_path, recorded)
