@@ -2,9 +2,9 @@
 
 A window is read by way of the index that follows each chunk: only chunks that reach into the
 window are looked at, and of those only the index of the channels wanted. A message of a chunk
-that is not packed is then read from its place; a packed chunk is unpacked whole. What is held is
-the places of the messages of those chunks that cover one time, one message of each, and
-:data:`~harness_eval.replay.bags.mcap_contents.KEPT_BYTES` of unpacked chunks, however large the file is.
+that is not packed is then read from its place; a packed chunk is unpacked whole. What is held,
+however large the file is: the places of the messages of those chunks that cover one time, one
+message of each, and some unpacked chunks (``mcap_contents.KEPT_BYTES``).
 """
 
 from __future__ import annotations
