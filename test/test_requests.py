@@ -21,7 +21,7 @@ from harness_eval.runs import Completion
 @pytest.fixture
 def requests(tmp_path: Path) -> Requests:
     path = tmp_path / 'evaluation.yaml'
-    path.write_text(YAML.format(scene_graph='{}', evidence='{}'))
+    path.write_text(YAML.format(scene_graph='{}', evidence='{}', stamp='header'))
     return Requests(load_config(path), DECODER, {'cell/front': '/robot/cell/front'})
 
 
@@ -91,7 +91,7 @@ def test_arguments_that_fill_no_sentence_are_errors(
 
 def test_arguments_that_make_no_name_of_a_node_are_an_error(tmp_path: Path) -> None:
     path = tmp_path / 'evaluation.yaml'
-    text = YAML.format(scene_graph='{}', evidence='{}')
+    text = YAML.format(scene_graph='{}', evidence='{}', stamp='header')
     path.write_text(text.replace('["{target}", "held_by"', '["{target}{place}", "held_by"'))
     requests = Requests(load_config(path), DECODER)
     with pytest.raises(EvaluationError, match='400 characters') as raised:
@@ -111,7 +111,7 @@ def test_a_tool_that_the_configuration_lost_is_an_error(requests: Requests) -> N
 def test_no_judge_can_spoil_a_reference_picture_for_the_next_run(tmp_path: Path) -> None:
     cv2.imwrite(str(tmp_path / 'held.png'), np.full((6, 8, 3), 7, np.uint8))
     path = tmp_path / 'evaluation.yaml'
-    text = YAML.format(scene_graph='{}', evidence='{}')
+    text = YAML.format(scene_graph='{}', evidence='{}', stamp='header')
     path.write_text(text.replace('bare: {', 'bare: {references: {goal: held.png}, '))
     requests = Requests(load_config(path), DECODER, {'cell/front': '/robot/cell/front'})
 
