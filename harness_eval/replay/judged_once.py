@@ -91,6 +91,7 @@ class JudgedOnce:
     ) -> None:
         self._how = How(config, answers=answers)
         self._judged: dict[int, Result | Skipped] = {}
+        self._tasks: dict[int, Task] = {}
         found, skipped = find_sources(sources)
         self.unlisted = [Unlisted(None, one.source, one.kind, one.message) for one in skipped]
         self.listed: list[Listed] = []
@@ -117,19 +118,22 @@ class JudgedOnce:
     def _task(self, one: Listed) -> Task:
         if isinstance(one.source, CaseSource):
             return Task(self._how, cases=((one.place, one.source),))
+        if one.place not in self._tasks:
+            self._divide(one.source)
+        return self._tasks[one.place]
+
+    def _divide(self, source: BagSource) -> None:
+        """Find what has to be judged together in a bag."""
         runs = [
-            Run(other.place, other.completion, other.receipt)
-            for other in self.listed
-            if other.source == one.source
+            Run(one.place, one.completion, one.receipt)
+            for one in self.listed
+            if one.source == source
         ]
-        together = next(
-            bundle
-            for bundle in bundles(runs, self._how.config)
-            if any(run.place == one.place for run in bundle)
-        )
-        with open_bag(one.source) as bag:
+        with open_bag(source) as bag:
             recorded = recorded_outcomes(bag, decoder_for(bag)[0])
-        return Task(self._how, bag=one.source, runs=tuple(together), recorded=recorded)
+        for bundle in bundles(runs, self._how.config):
+            task = Task(self._how, bag=source, runs=tuple(bundle), recorded=recorded)
+            self._tasks.update((run.place, task) for run in bundle)
 
     def _list(self, source: Source) -> Iterator[Listed]:
         completions = (
@@ -165,10 +169,11 @@ class JudgedOnce:
                 '; '.join(note.message for note in notes) or 'nothing in it says that a run ended'
             )
             raise EvaluationError('no_completions', f'{source.name} has no completions: {said}')
-        for note in notes:
-            # One bag need not hold every source of completions that the configuration knows.
-            if note.kind != 'no_such_topic':
-                self.unlisted.append(Unlisted(source, note.kind, note.kind, note.message))
+        # One bag need not hold every source of completions that the configuration knows.
+        notes = [note for note in notes if note.kind != 'no_such_topic']
+        for number, note in enumerate(notes, start=1):
+            name = f'{note.kind}#{number}' if number > 1 else note.kind
+            self.unlisted.append(Unlisted(source, name, note.kind, note.message))
         seen: set[tuple[str, int, str]] = set()
         for completion, receipt in found:
             identity = completion.run_id, completion.segment, completion.fingerprint

@@ -17,6 +17,7 @@ Threading and processes: with pytest-xdist each worker judges what its own tests
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, TYPE_CHECKING
 
@@ -71,8 +72,19 @@ def _add_sources(config: pytest.Config) -> None:
         raise pytest.UsageError(f'harness_eval_cases: {pattern.message}')
     looked_at = [(config.invocation_params.dir / arg).resolve() for arg in config.args]
     for path in files:
-        if not any(path.is_relative_to(place) for place in looked_at):
+        above = [place for place in looked_at if path.is_relative_to(place)]
+        if not above:
             config.args.append(str(path))
+        elif all(_left_out(path.relative_to(place), config) for place in above):
+            raise pytest.UsageError(
+                f'harness_eval_cases: {path.parent.name} lies in a folder that norecursedirs '
+                'leaves out; move it, or change norecursedirs'
+            )
+
+
+def _left_out(path: Path, config: pytest.Config) -> bool:
+    patterns = config.getini('norecursedirs')
+    return any(fnmatchcase(name, one) for name in path.parts[:-1] for one in patterns)
 
 
 # --- a test for each segment ---------------------------------------------------------------------
@@ -216,8 +228,6 @@ def eval_case(request: pytest.FixtureRequest) -> EvalCase:
 
 
 def _is_wanted(one: Listed, marks: Iterable[pytest.Mark]) -> bool:
-    from fnmatch import fnmatchcase
-
     for mark in marks:
         if mark.args or not set(mark.kwargs) <= {'tool', 'run'}:
             raise CannotJudge(

@@ -33,6 +33,7 @@ class JudgedSession:
         self._config = config
         self._judgements: JudgedOnce | CannotJudge | None = None
         self._files: dict[Path, Path] | None = None
+        self._by_source: dict[Path, tuple[list[Listed], list[Unlisted]]] | None = None
         self.nowhere: list[Skipped] = []
 
     @property
@@ -74,16 +75,15 @@ class JudgedSession:
         Raises:
             CannotJudge: The settings are wrong.
         """
-        source = self.files[path.resolve()]
         judgements = self.judgements
-        return (
-            [one for one in judgements.listed if one.source.path.resolve() == source],
-            [
-                one
-                for one in judgements.unlisted
-                if one.source is not None and one.source.path.resolve() == source
-            ],
-        )
+        if self._by_source is None:
+            self._by_source = {source: ([], []) for source in self.files.values()}
+            for one in judgements.listed:
+                self._by_source[one.source.path.resolve()][0].append(one)
+            for lost in judgements.unlisted:
+                if lost.source is not None:
+                    self._by_source[lost.source.path.resolve()][1].append(lost)
+        return self._by_source[self.files[path.resolve()]]
 
     def _patterns(self) -> list[str]:
         root = self._config.rootpath

@@ -306,11 +306,34 @@ def test_wrong_settings_are_told_without_a_traceback(
     assert 'pytest_session.py' not in shown
 
 
+def test_wrong_settings_are_an_error_of_each_source_that_is_collected(
+    project: Project, kept: Path
+) -> None:
+    shutil.copytree(kept, project.path / 'cases')
+    project.ini(
+        text=INI.replace('= demo_cell', '= demo_cell\n    cases') + 'harness_eval_labels = x'
+    )
+    result = project.run('--harness-eval')
+    result.assert_outcomes(errors=3)
+    assert '\n'.join(result.outlines).count('the labels cannot be read') >= 3
+
+
 def test_a_pattern_that_means_nothing_ends_the_session_as_bad_usage(project: Project) -> None:
     project.ini(text=INI + '    cases/*.mcap\nharness_eval_collect = true')
     result = project.run()
     assert result.ret is pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(['*harness_eval_cases: nothing is called *.mcap*'])
+
+
+def test_a_source_where_pytest_does_not_look_is_told_of_and_not_silently_left_out(
+    project: Project,
+) -> None:
+    (project.path / 'build').mkdir()
+    (project.path / 'demo_cell').rename(project.path / 'build' / 'demo_cell')
+    project.ini(text=INI.replace('demo_cell', 'build/demo_cell') + 'harness_eval_collect = true')
+    result = project.run()
+    assert result.ret is pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(['*demo_cell lies in a folder that norecursedirs leaves out*'])
 
 
 def test_sources_outside_of_the_tests_are_collected_unless_something_was_asked_for(
