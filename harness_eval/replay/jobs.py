@@ -20,6 +20,7 @@ import logging
 import multiprocessing
 from pathlib import Path
 import signal
+from tempfile import TemporaryDirectory
 
 from harness_eval.config import Config, load_config
 from harness_eval.replay.answers import Answers
@@ -27,7 +28,7 @@ from harness_eval.replay.judges import AskedJudges
 from harness_eval.replay.plan import planned
 from harness_eval.replay.player import Played
 from harness_eval.replay.results import Metric, Replayed, Result, Skipped
-from harness_eval.replay.sources import Source
+from harness_eval.replay.sources import Source, SourceError
 from harness_eval.replay.task import How, judge, judged, Task
 from harness_eval.runs import INTERNAL_ERROR, internal_error
 
@@ -67,20 +68,22 @@ def replay(
 
     Raises:
         ConfigError: The file is not a valid configuration.
-        EvaluationError: An evaluator cannot be made, or the CSV file cannot be read.
+        EvaluationError: An evaluator cannot be made, the CSV file cannot be read, or
+            ``keep_cases`` holds some of the sources.
     """
     name = config.name if isinstance(config, Path) else ''
     loaded = load_config(config) if isinstance(config, Path) else config
-    how = How(loaded, answers, keep_cases, namespace, album)
+    _refuse_to_overwrite(sources, keep_cases)
     with AskedJudges(loaded, answers, loaded.evaluation.required_tools):
         pass  # one that cannot be made is told once, and not by every worker
-    plan = planned(sources, how, completions)
-    tasks = plan.tasks
-    report = _Progress(progress, sum(task.size for task in tasks))
-    if executor is None:
-        played = [one for task in tasks for one in report.each(judged(task))]
-    else:
-        played = _spread(tasks, executor, report)
+    with TemporaryDirectory(prefix='harness_eval_') as scratch:
+        how = How(loaded, answers, keep_cases, namespace, album, Path(scratch))
+        plan = planned(sources, how, completions)
+        report = _Progress(progress, sum(task.size for task in plan.tasks))
+        if executor is None:
+            played = [one for task in plan.tasks for one in report.each(judged(task))]
+        else:
+            played = _spread(plan.tasks, executor, report)
     ordered = [one for _, one in sorted(played, key=lambda pair: pair[0])]
     return Replayed(
         results=tuple(_still_kept(one) for one in ordered if isinstance(one, Result)),
@@ -233,6 +236,20 @@ def _metrics(config: Config) -> dict[str, Metric]:
         scale = metric_scale(metric, output)
         found[tool] = Metric(metric.name, metric.goal, 1.0 if scale is None else scale)
     return found
+
+
+def _refuse_to_overwrite(sources: Sequence[Source], keep: Path | None) -> None:
+    """Make sure that no source is replaced by what comes of it: sources stay as they are."""
+    if keep is None:
+        return
+    folder = keep.resolve()
+    for source in sources:
+        if folder in source.path.resolve().parents:
+            raise SourceError(
+                'cases_are_sources',
+                f'new cases cannot be kept in {keep.name}, where {source.name} lies, which is '
+                'judged: they would take the place of the old ones; name another folder',
+            )
 
 
 def _once(skipped: Sequence[Skipped]) -> tuple[Skipped, ...]:

@@ -10,6 +10,9 @@ from harness_eval.cases import Case, case_name, CaseError, CaseStore
 from harness_eval.decode import Decoder
 from harness_eval.judging import Thresholds
 from harness_eval.oracle import OracleAnswer
+from harness_eval.replay.case_labels import write_label
+from harness_eval.replay.labels import LABEL
+from harness_eval.replay.results import Truth
 from harness_eval.runs import Outcome, Segment
 
 
@@ -73,6 +76,9 @@ class ReplayCases(CaseStore):
             super().write(segment, case.captured)
             if case.oracle is not None:
                 super().note_oracle(name, case.oracle)
+            if case.label is not None:
+                truth = Truth(case.label.correct, LABEL, case.label.note)
+                write_label(self._kept / name, truth)
         super().finish(name, outcome)
 
     def note_oracle(self, name: str, answer: OracleAnswer) -> None:

@@ -41,6 +41,7 @@ class Player:
         keep: Folder that new cases are kept in; None: none are.
         namespace: Namespace of the node that took the evidence; None: the root for bags,
             whichever it was for cases.
+        scratch: Folder for what is temporary; None: that of the system.
     """
 
     def __init__(
@@ -50,11 +51,13 @@ class Player:
         *,
         keep: Path | None = None,
         namespace: str | None = None,
+        scratch: Path | None = None,
     ) -> None:
         self._config = config
         self._judges = judges
         self._keep = keep
         self._namespace = namespace
+        self._scratch = scratch
         self._stage: Stage | None = None
 
     def __enter__(self) -> Player:
@@ -130,7 +133,7 @@ class Player:
             for name, topic in bag.topics.items()
         }
         requests = Requests(self._config, decoder, topics)
-        with Stage(self._config, self._judges, decoder, self._keep, topics, facts) as stage:
+        with self._made(decoder, topics, facts) as stage:
             for ended in Reading(stage, bag).play(completions):
                 completion, receipt = completions[ended.number]
                 outcome, refusal = ended.outcome, ended.refusal
@@ -161,8 +164,26 @@ class Player:
         if self._stage is None or not self._stage.takes(completion, decoder):
             self._clear()
             oracles = _oracles(self._config)
-            self._stage = Stage(self._config, self._judges, decoder, self._keep, {}, {}, oracles)
+            self._stage = self._made(decoder, {}, {}, oracles)
         return self._stage
+
+    def _made(
+        self,
+        decoder: Decoder,
+        topics: Mapping[str, str],
+        facts: Mapping[str, TopicFacts],
+        oracles: Mapping[str, OracleCalls] | None = None,
+    ) -> Stage:
+        return Stage(
+            self._config,
+            self._judges,
+            decoder,
+            self._keep,
+            topics,
+            facts,
+            oracles,
+            self._scratch,
+        )
 
     def _clear(self) -> None:
         stage, self._stage = self._stage, None

@@ -33,6 +33,7 @@ class Stage:
         topics: Names of the topics as resolved, by their names in the configuration.
         facts: What a bag says about each topic that it holds, by name.
         oracles: Oracles whose recorded answers count, by tool; none is asked.
+        scratch: Folder for what is temporary; None, or not there: that of the system.
 
     Attributes:
         world: The world around the pipeline.
@@ -49,13 +50,16 @@ class Stage:
         topics: Mapping[str, str],
         facts: Mapping[str, TopicFacts],
         oracles: Mapping[str, OracleCalls] | None = None,
+        scratch: Path | None = None,
     ) -> None:
         self.required = config.evaluation.required_tools
         self.world = BagWorld(facts)
         self._decoder = decoder
         self._played: set[str] = set()
         self._undo = ExitStack()
-        folder = self._undo.enter_context(tempfile.TemporaryDirectory(prefix='harness_eval_'))
+        # A worker on another machine does not have the folder of the one that plans.
+        place = scratch if scratch is not None and scratch.is_dir() else None
+        folder = self._undo.enter_context(tempfile.TemporaryDirectory(dir=place))
         ledger = BagLedger(f'sqlite:///{folder}/ledger.sqlite3', self.world)
         self._undo.callback(ledger.close)
         self._cases = ReplayCases(

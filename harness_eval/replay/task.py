@@ -34,6 +34,7 @@ class How:
         namespace: Namespace of the node that took the evidence; None: the root for bags,
             whichever it was for cases.
         album: Folder in which the frames of bags are kept if ``keep`` is None, for a report.
+        scratch: Folder for what is temporary, which somebody deletes even if a worker is killed.
     """
 
     config: Config
@@ -41,6 +42,7 @@ class How:
     keep: Path | None = None
     namespace: str | None = None
     album: Path | None = None
+    scratch: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -148,7 +150,13 @@ def judged(task: Task) -> Iterator[tuple[int, Played]]:
     keep = how.keep if task.bag is None else how.keep or how.album
     with (
         AskedJudges(how.config, how.answers, tools) as judges,
-        Player(how.config, judges.by_name, keep=keep, namespace=how.namespace) as player,
+        Player(
+            how.config,
+            judges.by_name,
+            keep=keep,
+            namespace=how.namespace,
+            scratch=how.scratch,
+        ) as player,
     ):
         decoders = CaseDecoders()
         for place, source in task.cases:

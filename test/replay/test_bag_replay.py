@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 import dataclasses
 from pathlib import Path
+import time
 from typing import Any
 
 from cdr_messages import IMAGE, image_of
@@ -410,3 +411,16 @@ def test_completions_may_come_from_a_file(
     assert [(one.source, one.kind) for one in found.skipped] == [
         ('completions.csv', 'outside_bags')
     ]
+
+
+def test_a_judge_keeps_its_deadline_on_the_clock_of_the_machine(
+    make_cell: Callable[..., RecordedCell],
+) -> None:
+    cell = make_cell()
+    cell.whole_run('a')
+    path = write_config(cell.folder / 'slow.yaml', evaluator='stuck')
+    bag = write_bag(cell.folder / 'bag', cell.recorded)
+    before = time.monotonic()
+    outcome = replay([BagSource(bag)], path).results[0].outcome
+    assert outcome.error_kind == 'judge_timeout'
+    assert 0.2 <= time.monotonic() - before < 20

@@ -12,9 +12,11 @@ import shutil
 import pytest
 from replayed_cell import Message, RecordedCell, write_bag, write_config
 
-from harness_eval.cases import CaseStore, read_case
+from harness_eval.cases import CaseLabel, CaseStore, read_case
+from harness_eval.contract import EvaluationError
 from harness_eval.decode import Decoder
 from harness_eval.oracle import OracleAnswer
+from harness_eval.replay.case_labels import write_label
 from harness_eval.replay.jobs import replay
 from harness_eval.replay.recorded import CaseDecoders, recorded
 from harness_eval.replay.results import Replayed, Truth
@@ -307,6 +309,28 @@ def test_new_cases_are_kept_as_the_configuration_says(
         for one in found.results
         if one.case is not None
     }
+
+
+def test_new_cases_never_take_the_place_of_their_sources(cell: Lived) -> None:
+    before = content(cell.evidence)
+    with pytest.raises(EvaluationError) as caught:
+        again(cell, keep_cases=cell.evidence)
+    assert caught.value.kind == 'cases_are_sources'
+    assert str(cell.folder) not in caught.value.message
+    assert content(cell.evidence) == before
+
+
+def test_a_truth_goes_with_the_new_case(cell: Lived) -> None:
+    folder = next(cell.evidence.glob('good-*'))
+    write_label(folder, Truth(False, 'label', 'it slipped'))
+    cell.note_oracle(folder.name, OracleAnswer('oracle', outcome_correct=True))
+    found = replay([CaseSource(folder)], cell.path, keep_cases=cell.folder / 'kept')
+    kept = found.results[0].case
+    assert kept is not None
+    case = read_case(kept, Decoder())
+    assert case.label == CaseLabel(False, 'it slipped')
+    assert case.labelled
+    assert case.oracle == OracleAnswer('oracle', outcome_correct=True)
 
 
 def test_new_cases_stay_within_their_bound(cell: Lived) -> None:

@@ -113,6 +113,19 @@ def test_a_worker_that_dies_takes_only_the_run_that_kills_it(
     assert "run 'c' of bag" in found.skipped[0].message
 
 
+def test_nothing_temporary_is_left_whatever_dies(
+    folder: Path, everything: list[Source], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv('TMPDIR', str(tmp_path))
+    monkeypatch.setattr('tempfile.tempdir', None)
+    config = write_config(folder / 'fatal.yaml', evaluator='fatal')
+    with process_pool(1) as pool:
+        found = replay(everything[3:4], config, executor=pool)
+    assert [one.kind for one in found.skipped] == ['worker_died']
+    replay(everything[:2], folder / 'cell.yaml')
+    assert [path.name for path in tmp_path.iterdir() if 'harness' in path.name] == []
+
+
 def test_progress_is_told_from_nothing_to_all(folder: Path, everything: list[Source]) -> None:
     told: list[tuple[int, int]] = []
     replay(everything, folder / 'cell.yaml', progress=lambda *now: told.append(now))

@@ -28,3 +28,9 @@ def slow(request: EvaluationRequest) -> float:
     Path(os.environ['REPLAY_JUDGE_BEGUN']).write_text(str(os.getpid()))
     time.sleep(600)
     return 0.0
+
+
+def stuck(request: EvaluationRequest) -> float:
+    """Takes longer than anybody waits."""
+    time.sleep(3)
+    return 1.0

@@ -37,6 +37,7 @@ evaluation:
   evaluators:
     graded: {{kind: plugin, ref: "replay_judge:grade"}}
     fatal: {{kind: plugin, ref: "replay_judge:fatal"}}
+    stuck: {{kind: plugin, ref: "replay_judge:stuck", timeout: 0.2}}
     checked: {{kind: checks}}
     remote: {{kind: endpoint, url: "http://127.0.0.1:9/judge"{remote}}}
     eyes:
