@@ -121,7 +121,11 @@ def test_many_runs_at_once_are_each_decided_once_and_released_in_order(
     tmp_path: Path, keep: str
 ) -> None:
     path = tmp_path / 'evaluation.yaml'
-    path.write_text(YAML.format(scene_graph='{}', evidence=f'{{keep: {keep}, max_bytes: 200kB}}'))
+    path.write_text(
+        YAML.format(
+            scene_graph='{}', evidence=f'{{keep: {keep}, max_bytes: 200kB}}', stamp='header'
+        )
+    )
     config = load_config(path)
     effects = RealEffects()
     url = f'sqlite:///{tmp_path}/ledger.sqlite3'
