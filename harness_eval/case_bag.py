@@ -7,7 +7,7 @@ is there before it is named, so that a case can be read at whatever moment a pro
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 import hashlib
 from pathlib import Path
 import shutil
@@ -32,6 +32,9 @@ _Loader: Any = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
 _Dumper: Any = getattr(yaml, 'CSafeDumper', yaml.SafeDumper)
 _PART = '.outcome-part'
 _BAG_VERSION: Literal[9] = 9
+
+Streams = Mapping[str, Mapping[str, Any]]
+"""What ``case.json`` says of each stream but the data, by its name."""
 
 
 def write_bag(folder: Path, segment: Segment, captured: Captured, decoder: Decoder) -> None:
@@ -66,7 +69,7 @@ def write_bag(folder: Path, segment: Segment, captured: Captured, decoder: Decod
     metadata.write_text(metadata.read_text('utf-8').replace(written_as, EVIDENCE_FILE), 'utf-8')
 
 
-def read_frames(folder: Path, streams: Mapping[str, Mapping[str, Any]]) -> dict[str, Frame]:
+def read_frames(folder: Path, streams: Streams) -> dict[str, Frame]:
     """The frames of a case, each only if its bytes are those that were written.
 
     Args:
@@ -75,35 +78,28 @@ def read_frames(folder: Path, streams: Mapping[str, Mapping[str, Any]]) -> dict[
     """
     from rosbags.rosbag2 import Reader
 
+    with Reader(folder) as bag:
+        return frames_of(streams, ((one.topic, at, data) for one, at, data in bag.messages()))
+
+
+def frames_of(streams: Streams, messages: Iterable[tuple[str, int, bytes]]) -> dict[str, Frame]:
+    """The frames among the messages of a case, each only if its bytes are those written.
+
+    Args:
+        streams: What ``case.json`` says of each stream but the data.
+        messages: Topic, receipt (ns) and CDR bytes of each.
+    """
     wanted: dict[tuple[str, int], list[str]] = {}
     for name, fields in streams.items():
         wanted.setdefault((_absolute(fields['topic']), fields['receipt']), []).append(name)
     frames: dict[str, Frame] = {}
-    with Reader(folder) as bag:
-        for connection, stamp, data in bag.messages():
-            for name in wanted.get((connection.topic, stamp), ()):
-                fields = dict(streams[name])
-                digest = fields.pop('sha256')
-                if hashlib.sha256(data).hexdigest() == digest:
-                    frames[name] = Frame(stream=name, data=bytes(data), **fields)
+    for topic, receipt, data in messages:
+        for name in wanted.get((topic, receipt), ()):
+            fields = dict(streams[name])
+            digest = fields.pop('sha256')
+            if hashlib.sha256(data).hexdigest() == digest:
+                frames[name] = Frame(stream=name, data=bytes(data), **fields)
     return frames
-
-
-def bag_definitions(folder: Path) -> dict[str, tuple[str, str]]:
-    """The definitions that a bag carries, by type: the text and its form.
-
-    They are as :meth:`harness_eval.decode.Decoder.register` takes them.
-    """
-    from rosbags.interfaces import MessageDefinitionFormat
-    from rosbags.rosbag2 import Reader
-
-    forms = {MessageDefinitionFormat.MSG: 'ros2msg', MessageDefinitionFormat.IDL: 'ros2idl'}
-    with Reader(folder) as bag:
-        return {
-            one.msgtype: (one.msgdef.data, forms[one.msgdef.format])
-            for one in bag.connections
-            if one.msgdef.format in forms
-        }
 
 
 def add_outcome(folder: Path, outcome: Outcome, decoder: Decoder) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 import hashlib
 import json
@@ -9,7 +10,7 @@ from pathlib import Path
 import re
 from typing import Any
 
-from harness_eval.capture import Captured
+from harness_eval.capture import Captured, Frame
 from harness_eval.case_bag import read_frames
 from harness_eval.contract import EvaluationError
 from harness_eval.decode import Decoder
@@ -95,6 +96,17 @@ def read_case(folder: Path, decoder: Decoder) -> Case:
     Raises:
         CaseError: ``evidence_lost``: it is not there, or not whole.
     """
+    description = read_description(folder)
+    return case_of(folder.name, description, read_frames(folder, description['streams']))
+
+
+def read_description(folder: Path) -> dict[str, Any]:
+    """What ``case.json`` says.
+
+    Raises:
+        CaseError: ``evidence_lost``: it is not there.
+        ValueError: It is no JSON object.
+    """
     path = folder / CASE_FILE
     if not path.exists():
         raise CaseError(
@@ -102,14 +114,38 @@ def read_case(folder: Path, decoder: Decoder) -> Case:
             f'the evidence {folder.name} is gone; it was deleted by hand, or to stay within '
             'evidence.max_bytes',
         )
-    description = json.loads(path.read_text('utf-8'))
+    return dict(json.loads(path.read_text('utf-8')))
+
+
+def case_of(name: str, description: Mapping[str, Any], frames: Mapping[str, Frame] | None) -> Case:
+    """The case that a description and frames make.
+
+    Args:
+        name: Its name.
+        description: What :func:`read_description` gives.
+        frames: Its frames; None: they are not wanted, and ``captured`` has none.
+
+    Raises:
+        CaseError: ``evidence_lost``: a frame is not there.
+    """
     data = dict(description['completion'])
-    data['arguments'] = tuple((name, value) for name, value in data['arguments'])
+    data['arguments'] = tuple((key, value) for key, value in data['arguments'])
     outcome = description.get('outcome')
+    streams = () if frames is None else tuple(description['streams'])
+    missing = [stream for stream in streams if frames is not None and stream not in frames]
+    if missing:
+        raise CaseError(
+            'evidence_lost', f'the evidence {name} has no whole frame of {missing[0]!r}'
+        )
     return Case(
         completion=Completion(**data),
         receipt=description['receipt'],
-        captured=_captured(folder, description),
+        captured=Captured(
+            {stream: frames[stream] for stream in streams} if frames is not None else {},
+            description['t_end'],
+            description['spread'],
+            description['seen'],
+        ),
         outcome=None if outcome is None else Outcome.from_json(json.dumps(outcome)),
         labelled=bool(description.get('labelled')),
         oracle=OracleAnswer.from_plain(description.get('oracle')),
@@ -159,22 +195,6 @@ def write_json(path: Path, data: dict[str, Any]) -> None:
     part = path.with_name(path.name + '.part')
     part.write_text(json.dumps(data, indent=1), 'utf-8')
     part.replace(path)
-
-
-def _captured(folder: Path, description: dict[str, Any]) -> Captured:
-    streams = description['streams']
-    frames = read_frames(folder, streams)
-    missing = [name for name in streams if name not in frames]
-    if missing:
-        raise CaseError(
-            'evidence_lost', f'the evidence {folder.name} has no whole frame of {missing[0]!r}'
-        )
-    return Captured(
-        {name: frames[name] for name in streams},
-        description['t_end'],
-        description['spread'],
-        description['seen'],
-    )
 
 
 def _thresholds(data: Any) -> Thresholds | None:

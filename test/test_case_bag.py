@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import yaml
 
-from harness_eval import case_bag, cases
+from harness_eval import cases
 from harness_eval.capture import Captured, Frame
 from harness_eval.cases import CaseError, CaseStore
 from harness_eval.contract import Abstention, DecodeError, EvaluatorError, Status, Verdict
@@ -149,7 +149,7 @@ Step = Callable[..., object]
 def test_a_case_can_be_read_wherever_a_process_ends(
     store: CaseStore, kept: Path, monkeypatch: pytest.MonkeyPatch, step: int
 ) -> None:
-    """Each file comes by one renaming (two of the metadata): stop before the first, the second and so on."""
+    """Files come by renaming: stop before the first, the second and so on."""
     renamed = 0
     real = Path.replace
 
@@ -214,15 +214,6 @@ def test_a_case_of_the_first_format_can_be_read_and_finished(store: CaseStore, k
     store.finish(kept.name, second)
     assert store.read(kept.name).outcome == second
     assert len(read(kept)) == 4
-
-
-def test_the_definitions_of_a_bag_are_given_as_a_decoder_takes_them(kept: Path) -> None:
-    found = case_bag.bag_definitions(kept)
-    assert set(found) == {'harness_eval_msgs/msg/ToolCompletion', IMAGE, JOINT_STATE}
-    decoder = Decoder()
-    for name, (text, form) in found.items():
-        decoder.register(name, text, form)
-    assert decoder.message(JOINT_STATE, joint_state({'a': 1.0})).name == ['a']
 
 
 # --- outcomes as messages ------------------------------------------------------------------------

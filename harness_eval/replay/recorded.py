@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
-import os
-from pathlib import Path
+from collections.abc import Sequence
 
-from harness_eval.case_bag import bag_definitions
-from harness_eval.cases import Case, read_case
 from harness_eval.contract import DecodeError, EvaluationError
 from harness_eval.decode import Decoder
-from harness_eval.lines import clean_line, describe
 from harness_eval.outcome_messages import outcome_of_bytes, OUTCOME_TYPE, VERDICT_TYPE
 from harness_eval.replay.bags import Bag, decoder_for, open_bag
 from harness_eval.replay.case_labels import truth_of
 from harness_eval.replay.results import Replayed, Result, Skipped
 from harness_eval.replay.sources import BagSource, CaseSource, Source
+from harness_eval.replay.stored_cases import read_without_frames
 from harness_eval.runs import Completion, Outcome
 
 Key = tuple[str, int]
@@ -48,29 +43,6 @@ def recorded_outcomes(bag: Bag, decoder: Decoder) -> dict[Key, Outcome]:
     return {key: outcome for key, (_, outcome) in found.items()}
 
 
-def case_in(folder: Path, decoder: Decoder) -> Case:
-    """The case in a folder.
-
-    Raises:
-        EvaluationError: It cannot be read; the message names no path.
-    """
-    with _readable(folder):
-        return read_case(folder, decoder)
-
-
-@contextmanager
-def _readable(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except EvaluationError:
-        raise
-    except Exception as error:  # a damaged file may raise anything
-        what = clean_line(describe(error), 200).replace(f'{folder}', folder.name)
-        raise EvaluationError(
-            'case_damaged', f'the case {folder.name} cannot be read: {what}'
-        ) from error
-
-
 def recorded(sources: Sequence[Source]) -> Replayed:
     """Results as they are on record; nothing is judged.
 
@@ -83,11 +55,10 @@ def recorded(sources: Sequence[Source]) -> Replayed:
     """
     results: list[Result] = []
     skipped: list[Skipped] = []
-    decoders = CaseDecoders()
     for source in sources:
         try:
             if isinstance(source, CaseSource):
-                results.append(_of_case(source, decoders.of(source.path)))
+                results.append(_of_case(source))
             else:
                 found, notes = _of_bag(source)
                 results += found
@@ -97,8 +68,8 @@ def recorded(sources: Sequence[Source]) -> Replayed:
     return Replayed(tuple(results), tuple(skipped))
 
 
-def _of_case(source: CaseSource, decoder: Decoder) -> Result:
-    case = case_in(source.path, decoder)
+def _of_case(source: CaseSource) -> Result:
+    case = read_without_frames(source.path)
     if case.outcome is None:
         raise EvaluationError(
             'no_outcome',
@@ -143,29 +114,3 @@ def _of_bag(source: BagSource) -> tuple[list[Result], list[Skipped]]:
 def bag_decoder(bag: Bag) -> Decoder:
     """A decoder that knows the types of a bag, as far as anything defines them."""
     return decoder_for(bag)[0]
-
-
-class CaseDecoders:
-    """Decoders for cases: one for all whose types are defined alike."""
-
-    def __init__(self) -> None:
-        self._newest = Decoder.from_environment(os.environ)
-        self._known: dict[str, tuple[str, str]] = {}
-
-    def of(self, folder: Path) -> Decoder:
-        """A decoder that knows the types of a case, which carries their definitions.
-
-        Raises:
-            EvaluationError: The case cannot be read.
-        """
-        with _readable(folder):
-            found = bag_definitions(folder)
-        new = {name: one for name, one in found.items() if self._known.get(name) != one}
-        if any(name in self._known for name in new):
-            self._newest = Decoder.from_environment(os.environ)
-            self._known, new = {}, dict(found)
-        for name, (text, form) in new.items():
-            with suppress(DecodeError):
-                self._newest.register(name, text, form)
-        self._known.update(new)
-        return self._newest

@@ -13,9 +13,10 @@ from harness_eval.replay.answers import Answers, Recorded
 from harness_eval.replay.bags import open_bag
 from harness_eval.replay.judges import AskedJudges
 from harness_eval.replay.player import Played, Player
-from harness_eval.replay.recorded import bag_decoder, case_in, CaseDecoders, Key
+from harness_eval.replay.recorded import bag_decoder, Key
 from harness_eval.replay.results import Skipped
 from harness_eval.replay.sources import BagSource, CaseSource
+from harness_eval.replay.stored_cases import StoredCases
 from harness_eval.runs import Completion, INTERNAL_ERROR, internal_error, Outcome, printable
 from harness_eval.times import nanoseconds
 
@@ -158,19 +159,16 @@ def judged(task: Task) -> Iterator[tuple[int, Played]]:
             scratch=how.scratch,
         ) as player,
     ):
-        decoders = CaseDecoders()
+        stored = StoredCases()
         for place, source in task.cases:
-            yield place, _case(player, judges, source, decoders)
+            yield place, _case(player, judges, source, stored)
         if task.bag is not None and task.runs:
             yield from _runs(player, judges, task, task.bag)
 
 
-def _case(
-    player: Player, judges: AskedJudges, source: CaseSource, decoders: CaseDecoders
-) -> Played:
+def _case(player: Player, judges: AskedJudges, source: CaseSource, stored: StoredCases) -> Played:
     try:
-        decoder = decoders.of(source.path)
-        case = case_in(source.path, decoder)
+        case, decoder = stored.read(source.path)
         judges.know([] if case.outcome is None else [Recorded(case.outcome, case.thresholds)])
         return player.play_case(source.name, source.path, case, decoder)
     except EvaluationError as error:
