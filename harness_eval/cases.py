@@ -17,6 +17,7 @@ import os
 from pathlib import Path
 import shutil
 import threading
+from typing import Any
 
 from harness_eval.capture import Captured
 from harness_eval.case_bag import (
@@ -85,6 +86,7 @@ class CaseStore:
         self._decoder = decoder
         self._thresholds = thresholds
         self._lock = threading.Lock()
+        self._bag_lock = threading.Lock()
         self._sizes: dict[str, int] | None = None
         self._in_use: set[str] = set()
         self._use_lock = threading.Lock()  # never held while the disk is touched
@@ -153,27 +155,35 @@ class CaseStore:
         Raises:
             CaseError: ``evidence_not_stored``.
         """
-        path = self._folder(name) / CASE_FILE
+        folder = self._folder(name)
         try:
-            self._let_go(name)
             with self._lock:
-                description = json.loads(path.read_text('utf-8'))
-                newest = description.get('outcome') or {'attempt': 0}
-                if newest['attempt'] > outcome.attempt:
-                    return  # another attempt was quicker
+                description = _newest_attempt(folder, outcome)
+                if description is None:
+                    return
                 description['outcome'] = json.loads(outcome.to_json())
                 if self._thresholds is not None:
                     description['thresholds'] = asdict(self._thresholds)
-                write_json(path, description)
-                add_outcome(path.parent, outcome, self._decoder)
-                if self._sizes is not None and name in self._sizes:
-                    self._sizes[name] = _size(path.parent)
+                write_json(folder / CASE_FILE, description)
+            self._put_into_bag(folder, outcome)
         except CaseError:
             raise
         except Exception as error:  # rosbags raises errors of many kinds for one full disk
             raise CaseError(
                 'evidence_not_stored', f'cannot note the outcome of {name}: {_reason(error)}'
             ) from error
+        finally:
+            self._let_go(name)
+
+    def _put_into_bag(self, folder: Path, outcome: Outcome) -> None:
+        """Under a lock of its own: nobody who writes evidence waits for this."""
+        with self._bag_lock:
+            if _newest_attempt(folder, outcome) is None:
+                return
+            add_outcome(folder, outcome, self._decoder)
+        with self._lock:
+            if self._sizes is not None and folder.name in self._sizes:
+                self._sizes[folder.name] = _size(folder)
 
     def note_oracle(self, name: str, answer: OracleAnswer) -> None:
         """Note what an oracle said beside the evidence; for a case that is gone this does nothing.
@@ -272,6 +282,13 @@ class CaseStore:
                     continue  # no case, or deleted just now
             self._sizes = {name: size for _, name, size in sorted(found)}
         return self._sizes
+
+
+def _newest_attempt(folder: Path, outcome: Outcome) -> dict[str, Any] | None:
+    """What is noted of a case; None if that is a later attempt than the one of an outcome."""
+    description: dict[str, Any] = json.loads((folder / CASE_FILE).read_text('utf-8'))
+    newest = description.get('outcome') or {'attempt': 0}
+    return None if newest['attempt'] > outcome.attempt else description
 
 
 def _size(folder: Path) -> int:

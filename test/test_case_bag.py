@@ -7,6 +7,7 @@ import dataclasses
 import json
 from pathlib import Path
 import re
+import threading
 
 from cdr_messages import IMAGE, image_of, JOINT_STATE, joint_state
 from hypothesis import given
@@ -175,6 +176,32 @@ def test_a_case_can_be_read_wherever_a_process_ends(
     assert case.outcome == (decided(SUCCESS) if step >= 1 else None)
     store.finish(kept.name, decided(SUCCESS, attempt=2))
     assert len(read(kept)) == 4
+
+
+def test_no_evidence_waits_for_an_outcome_that_is_written(
+    store: CaseStore, kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow(*_: object) -> None:
+        begun.set()
+        assert go_on.wait(20)
+
+    monkeypatch.setattr(cases, 'add_outcome', slow)
+    thread = threading.Thread(target=store.finish, args=(kept.name, decided(SUCCESS)))
+    thread.start()
+    try:
+        assert begun.wait(20)
+        other = dataclasses.replace(SEGMENT, completion=Completion('other', 'pick', 0, END))
+        name = store.write(other, store.read(kept.name).captured)
+        # Nor is it deleted meanwhile, though there is room for nothing.
+        monkeypatch.setattr(store, '_max_bytes', 0)
+        store.remove(name)
+        assert store.enforce_bound() == []
+    finally:
+        go_on.set()
+        thread.join()
+    assert store.enforce_bound() == [kept.name]
 
 
 def test_a_full_disk_in_the_bag_leaves_the_outcome_in_the_description(
