@@ -271,6 +271,53 @@ def test_the_chosen_frames_are_the_least_valid_set_of_the_recorded_streams(
         }
 
 
+_DELAYS = st.sampled_from([0.0, 0.0, 0.01, 0.05, 0.2])
+_STEPS = st.tuples(
+    st.one_of(
+        st.tuples(st.just('picture'), _DELAYS),
+        st.tuples(st.just('joints'), _DELAYS, st.sampled_from([0.95, 0.7, 0.02])),
+        st.tuples(
+            st.just('end'),
+            st.sampled_from([('a', 'pick', 0), ('b', 'pick', 0), ('c', 'bare', 0)])
+            | st.tuples(st.sampled_from(['d', 'e']), st.just('insert'), st.integers(0, 2)),
+        ),
+    ),
+    st.sampled_from([0.001, 0.01, 0.033, 0.1, 0.3]),
+)
+
+
+@settings(max_examples=15)
+@given(st.lists(_STEPS, min_size=10, max_size=60))
+def test_whatever_happens_in_whatever_order_a_replay_comes_to_the_same(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[tuple[Any, ...], float]]
+) -> None:
+    cell = RecordedCell(tmp_path_factory.mktemp('cell'), timeout=1.0)
+    cell.look(pictures=1)  # so that the bag knows both topics
+    cell.end('first')
+    for (what, *how), gap in steps:
+        if what == 'picture':
+            cell.picture_now(delay=how[0])
+        elif what == 'joints':
+            cell.joints_now(how[1], delay=how[0])
+        else:
+            run_id, tool, number = how[0]
+            cell.end(run_id, tool, number)
+        cell.drain()
+        cell.pass_time(gap)
+    cell.pass_time(3)
+    cell.close()
+    live: dict[tuple[str, int], Outcome] = {}
+    for one in cell.outcomes:
+        live.setdefault((one.run_id, one.segment), one)
+    found = {(one.outcome.run_id, one.outcome.segment): one for one in replayed(cell).results}
+    assert found.keys() == live.keys()
+    for key, one in live.items():
+        # Of errors the words hold times at which the clock was looked at.
+        message = one.message if one.verdict is None else ''
+        again = dataclasses.replace(found[key].outcome, message=message)
+        assert timeless(again) == timeless(one)
+
+
 class _Recorder:
     """Sends pictures and readings with any stamp and receipt."""
 
