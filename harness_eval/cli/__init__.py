@@ -7,6 +7,7 @@ Python and the libraries below would let end with 1, are given codes of their ow
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import contextlib
 import importlib
 import io
@@ -15,7 +16,7 @@ import os
 from pathlib import Path
 import sys
 import traceback
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -73,10 +74,18 @@ def _load(name: str) -> Any:
     function = name.replace('-', '_')
     if keyword.iskeyword(function):
         function += '_'
-    verb = getattr(importlib.import_module(f'harness_eval.cli.{function}'), function)
+    verb = _with_annotations(
+        getattr(importlib.import_module(f'harness_eval.cli.{function}'), function)
+    )
     single = typer.Typer(add_completion=False, rich_markup_mode=None)
     single.command(name)(verb)
     return typer.main.get_command(single)
+
+
+def _with_annotations(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function with its annotations worked out, which typer 0.9 (of Ubuntu) does not do."""
+    function.__annotations__ = get_type_hints(function, include_extras=True)
+    return function
 
 
 _HELP = """Tell what became of the runs of a robot's tools.
@@ -107,6 +116,7 @@ def _print_version(wanted: bool) -> None:
 
 
 @app.callback()
+@_with_annotations
 def harness_eval(
     version: Annotated[
         bool,

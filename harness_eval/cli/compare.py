@@ -12,7 +12,7 @@ import dataclasses
 import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Literal, Optional, TYPE_CHECKING
+from typing import Annotated, Optional, TYPE_CHECKING
 
 import typer
 
@@ -20,7 +20,14 @@ from harness_eval.cli.compare_text import comparison_parts
 from harness_eval.cli.exit_codes import OK, USAGE
 from harness_eval.cli.judged_input import LabelsOption, need_page, need_statistics, tell
 from harness_eval.cli.screen import print_screen, refuse
-from harness_eval.cli.workers import DaskOption, JobsOption, progress_bar, working
+from harness_eval.cli.workers import (
+    Answers,
+    AnswersOption,
+    DaskOption,
+    JobsOption,
+    progress_bar,
+    working,
+)
 from harness_eval.config import ConfigError
 from harness_eval.contract import EvaluationError
 from harness_eval.lines import describe
@@ -65,13 +72,6 @@ _Significance = Annotated[
     float,
     typer.Option('--significance', help='Largest probability of chance that counts as none.'),
 ]
-_Answers = Annotated[
-    Literal['live', 'recorded'],
-    typer.Option(
-        '--answers',
-        help='Ask models and services (live), or take the answers that the sources have.',
-    ),
-]
 _Json = Annotated[
     Optional[Path],  # noqa: UP045
     typer.Option('--json', metavar='FILE', help='Write the comparison there.', show_default=False),
@@ -93,7 +93,7 @@ def compare(
     labels: LabelsOption = None,
     min_gain: _MinGain = 0.05,
     significance: _Significance = 0.05,
-    answers: _Answers = 'live',
+    answers: AnswersOption = Answers.live,
     jobs: JobsOption = 1,
     dask: DaskOption = None,
     html: _Html = None,
@@ -137,7 +137,7 @@ def compare(
 def _sides(
     given: Sequence[Path],
     patterns: Sequence[str],
-    answers: Literal['live', 'recorded'],
+    answers: Answers,
     jobs: int,
     dask: str | None,
     album: Path | None,
@@ -171,7 +171,7 @@ def _found(patterns: Sequence[str]) -> Iterator[Source]:
 def _replayed(
     config: Path,
     sources: Sequence[Source],
-    answers: Literal['live', 'recorded'],
+    answers: Answers,
     executor: Executor | None,
     album: Path | None,
 ) -> Replayed:
@@ -182,7 +182,7 @@ def _replayed(
             return replay(
                 sources,
                 config,
-                answers=answers,
+                answers=answers.value,
                 album=album,
                 executor=executor,
                 progress=progress,

@@ -11,14 +11,21 @@ from collections.abc import Callable, Sequence
 import dataclasses
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Literal, Optional, TYPE_CHECKING
+from typing import Annotated, Optional, TYPE_CHECKING
 
 import typer
 
 from harness_eval.cli.exit_codes import EVALUATION_ERROR, USAGE
 from harness_eval.cli.judged_input import need_page
 from harness_eval.cli.screen import complain, print_screen, refuse
-from harness_eval.cli.workers import DaskOption, JobsOption, progress_bar, working
+from harness_eval.cli.workers import (
+    Answers,
+    AnswersOption,
+    DaskOption,
+    JobsOption,
+    progress_bar,
+    working,
+)
 from harness_eval.config import ConfigError
 from harness_eval.contract import EvaluationError
 from harness_eval.lines import describe
@@ -41,13 +48,6 @@ _Sources = Annotated[
     ),
 ]
 _Config = Annotated[Path, typer.Option('--config', metavar='FILE', help='The YAML file.')]
-_Answers = Annotated[
-    Literal['live', 'recorded'],
-    typer.Option(
-        '--answers',
-        help='Ask models and services (live), or take the answers that the sources have.',
-    ),
-]
 _Completions = Annotated[
     Optional[Path],  # noqa: UP045
     typer.Option(
@@ -97,7 +97,7 @@ _Quiet = Annotated[bool, typer.Option('--quiet', '-q', help='Print the summary a
 def replay(
     sources: _Sources,
     config: _Config,
-    answers: _Answers = 'live',
+    answers: AnswersOption = Answers.live,
     completions: _Completions = None,
     jobs: JobsOption = 1,
     dask: DaskOption = None,
@@ -135,7 +135,7 @@ def replay(
                 judged = judge_again(
                     found,
                     config,
-                    answers=answers,
+                    answers=answers.value,
                     completions=completions,
                     keep_cases=cases,
                     album=None if html is None else album,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
+from enum import Enum
 from importlib import import_module
 import sys
 from typing import Annotated, Optional, TYPE_CHECKING
@@ -20,6 +21,14 @@ if TYPE_CHECKING:
 DASK_TIMEOUT = '30s'
 """How long a scheduler may take to answer."""
 
+
+class Answers(str, Enum):
+    """Where the answers of models and services come from; older typer takes no Literal."""
+
+    live = 'live'
+    recorded = 'recorded'
+
+
 # typer reads these at run time, on Python 3.10 too.
 JobsOption = Annotated[int, typer.Option('--jobs', metavar='N', min=1, help='How many processes.')]
 DaskOption = Annotated[
@@ -29,6 +38,13 @@ DaskOption = Annotated[
         metavar='ADDRESS',
         help='Scheduler of a Dask cluster that does the work, as tcp://host:port.',
         show_default=False,
+    ),
+]
+AnswersOption = Annotated[
+    Answers,
+    typer.Option(
+        '--answers',
+        help='Ask models and services (live), or take the answers that the sources have.',
     ),
 ]
 
