@@ -24,7 +24,7 @@ from tempfile import TemporaryDirectory
 
 from harness_eval.config import Config, load_config
 from harness_eval.replay.answers import Answers
-from harness_eval.replay.judges import AskedJudges
+from harness_eval.replay.judges import need_evaluators
 from harness_eval.replay.plan import planned
 from harness_eval.replay.player import Played
 from harness_eval.replay.results import Metric, Replayed, Result, Skipped
@@ -74,8 +74,7 @@ def replay(
     name = config.name if isinstance(config, Path) else ''
     loaded = load_config(config) if isinstance(config, Path) else config
     _refuse_to_overwrite(sources, keep_cases)
-    with AskedJudges(loaded, answers, loaded.evaluation.required_tools):
-        pass  # one that cannot be made is told once, and not by every worker
+    need_evaluators(loaded)  # one that cannot be made is told once, and not by every worker
     with TemporaryDirectory(prefix='harness_eval_') as scratch:
         how = How(loaded, answers, keep_cases, namespace, album, Path(scratch))
         plan = planned(sources, how, completions)
@@ -84,6 +83,7 @@ def replay(
             played = [one for task in plan.tasks for one in report.each(judged(task))]
         else:
             played = _spread(plan.tasks, executor, report)
+        report.end()
     ordered = [one for _, one in sorted(played, key=lambda pair: pair[0])]
     return Replayed(
         results=tuple(_still_kept(one) for one in ordered if isinstance(one, Result)),
@@ -200,6 +200,11 @@ class _Progress:
         """Count them all."""
         self._note(len(played))
         return played
+
+    def end(self) -> None:
+        """Count what needed no judgement too: completions that came twice."""
+        if self._done < self._total:
+            self._note(self._total)
 
     def _note(self, more: int) -> None:
         self._done = min(self._done + more, self._total)

@@ -81,6 +81,18 @@ class AskedJudges:
             one.use(known)
 
 
+def need_evaluators(config: Config) -> None:
+    """Make sure that the evaluators of all tools can be made; nothing is asked or started.
+
+    Raises:
+        EvaluatorError: One of them cannot.
+    """
+    evaluation = config.evaluation
+    made = Judges(evaluation.evaluators, Thresholds.of(evaluation))
+    for tool in evaluation.required_tools:
+        made.evaluator(config.evaluator_of(tool))
+
+
 def _asks_service(name: str, settings: Mapping[str, Any]) -> bool:
     one = settings[name]
     members = [member for _, names in one.named for member in names]

@@ -74,6 +74,8 @@ class Reading:
             self._read(receipt, until)
             while waiting and waiting[0].told:
                 yield waiting.popleft()
+        if waiting:  # every wait has a deadline, so this is a fault of ours and no result
+            raise RuntimeError(f'{len(waiting)} completions came to nothing')
 
     def _take(self, completion: Completion, receipt: int) -> list[Outcome]:
         told: list[Outcome] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 import logging
 from pathlib import Path
@@ -16,7 +17,7 @@ from harness_eval.replay.player import Played, Player
 from harness_eval.replay.recorded import bag_decoder, Key
 from harness_eval.replay.results import Skipped
 from harness_eval.replay.sources import BagSource, CaseSource
-from harness_eval.replay.stored_cases import StoredCases
+from harness_eval.replay.stored_cases import read_without_frames, StoredCases
 from harness_eval.runs import Completion, INTERNAL_ERROR, internal_error, Outcome, printable
 from harness_eval.times import nanoseconds
 
@@ -146,8 +147,9 @@ def judged(task: Task) -> Iterator[tuple[int, Played]]:
     """
     how = task.how
     tools = {run.completion.tool for run in task.runs}
-    if task.cases:
-        tools.update(how.config.evaluation.required_tools)
+    for _, case in task.cases:
+        with suppress(EvaluationError):  # it is told when it is read whole
+            tools.add(read_without_frames(case.path).completion.tool)
     keep = how.keep if task.bag is None else how.keep or how.album
     with (
         AskedJudges(how.config, how.answers, tools) as judges,

@@ -24,7 +24,7 @@ from harness_eval.cases import (
     read_case,
 )
 from harness_eval.decode import Decoder
-from harness_eval.outcome_messages import outcome_bytes, OUTCOME_TYPE
+from harness_eval.outcome_messages import outcome_bytes, OUTCOME_TYPE, VERDICT_TYPE
 from harness_eval.replay.bags import Bag
 from harness_eval.replay.jobs import replay
 from harness_eval.replay.recorded import recorded
@@ -425,6 +425,25 @@ def test_outcomes_in_a_bag_are_those_on_record(make_cell: Callable[..., Recorded
     known = recorded([BagSource(bag)])
     assert [one.outcome for one in known.results] == [first, cell.outcomes[1]]
     assert not known.skipped
+
+
+def test_verdicts_in_a_bag_count_where_it_has_no_outcomes(
+    make_cell: Callable[..., RecordedCell],
+) -> None:
+    cell = make_cell()
+    cell.whole_run('a')
+    cell.whole_run('b', finger=0.1)
+    for outcome in cell.outcomes:
+        inner = DECODER.message(OUTCOME_TYPE, outcome_bytes(outcome, DECODER)).verdict
+        data = DECODER.serialize(VERDICT_TYPE, inner)
+        cell.recorded.append(('/judge/verdicts', VERDICT_TYPE, cell.ros, data))
+    second = dataclasses.replace(cell.outcomes[1], retryable=True)
+    cell.recorded.append(
+        ('/judge/outcomes', OUTCOME_TYPE, cell.ros - 1, outcome_bytes(second, DECODER))
+    )
+    cell.recorded.append(('/judge/outcomes', OUTCOME_TYPE, cell.ros, b'\0\1\0\0 torn'))
+    cell.recorded.sort(key=lambda message: message[2])
+    assert [one.recorded for one in replayed(cell).results] == [cell.outcomes[0], second]
 
 
 def test_a_bag_without_completions_or_outcomes_says_so(

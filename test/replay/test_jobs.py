@@ -132,6 +132,21 @@ def test_progress_is_told_from_nothing_to_all(folder: Path, everything: list[Sou
     assert told == [(done, 14) for done in range(15)]
 
 
+def test_progress_comes_to_its_end_though_a_completion_came_twice(
+    folder: Path, tmp_path: Path
+) -> None:
+    cell = RecordedCell(tmp_path)
+    first = cell.end('a')
+    cell.report(first)
+    cell.pass_time(4)
+    cell.close()
+    told: list[tuple[int, int]] = []
+    bag = BagSource(write_bag(tmp_path / 'bag', cell.recorded))
+    found = replay([bag], folder / 'cell.yaml', progress=lambda *now: told.append(now))
+    assert len(found.results) == 1
+    assert told == [(0, 2), (1, 2), (2, 2)]
+
+
 def test_a_source_that_is_broken_is_told_and_the_rest_is_judged(
     folder: Path, everything: list[Source], tmp_path: Path
 ) -> None:
