@@ -150,8 +150,8 @@ class Captures:
                 )
             if captured is not None:
                 active.capture = None
-                self.tap()
                 self._on_captured(active, captured)
+                self.tap()  # last: subscriptions are destroyed while the evidence is written
 
     def _facts_of(self, active: Active) -> Callable[[str], TopicFacts]:
         topics = {spec.name: spec.topic for spec in active.streams}

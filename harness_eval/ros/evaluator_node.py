@@ -18,7 +18,7 @@ from typing import Any
 from rcl_interfaces.msg import ParameterDescriptor
 import rclpy
 from rclpy.callback_groups import ReentrantCallbackGroup
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.executors import ExternalShutdownException
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 
 from harness_eval.config import load_config
@@ -28,7 +28,7 @@ from harness_eval.ros.allocation import share_arenas
 from harness_eval.ros.log_lines import active_line
 from harness_eval.ros.logs import bridge_logging
 from harness_eval.ros.places import default_evidence_dir, default_ledger_url, node_folder
-from harness_eval.ros.spinning import BAD_CONFIGURATION, ignore_interrupts, spin_on
+from harness_eval.ros.spinning import BAD_CONFIGURATION, GivingWay, ignore_interrupts, spin_on
 from harness_eval.ros.work import Work
 
 log = logging.getLogger('harness_eval.node')
@@ -145,6 +145,11 @@ class EvaluatorNode(LifecycleNode):
             self._work.close()
             self._work = None
 
+    def give_way(self) -> None:
+        """Let the pipeline finish what it is at."""
+        if self._work is not None:
+            self._work.give_way()
+
     def note_fault(self, error: BaseException) -> None:
         """Show in diagnostics that a callback failed."""
         if self._work is not None:
@@ -175,7 +180,7 @@ def main(arguments: list[str] | None = None) -> int:
     share_arenas()
     rclpy.init(args=arguments)
     node = EvaluatorNode()
-    executor = SingleThreadedExecutor()
+    executor = GivingWay(node.give_way)
     executor.add_node(node)
     code = 0
     try:

@@ -76,6 +76,7 @@ class Loop:
         self._calls: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._waiting: dict[str, _Waiting] = {}
         self._waiting_lock = threading.Lock()
+        self._idle = threading.Event()
         self.dropped = 0
         self._thread = threading.Thread(target=self._run, name='harness_eval', daemon=True)
 
@@ -85,7 +86,19 @@ class Loop:
 
     def post(self, call: Callable[[], None]) -> None:
         """Have a call run on the thread; from any thread."""
+        self._idle.clear()
         self._calls.put(call)
+
+    def give_way(self, timeout: float) -> None:
+        """Wait until the thread has nothing to do, as far as that can be told without a lock.
+
+        Two threads that both want the interpreter take it from each other half a millisecond at
+        a time, and each of them takes as long as both.
+
+        Args:
+            timeout: Most seconds to wait.
+        """
+        self._idle.wait(timeout)
 
     def post_message(self, topic: str, size: int, call: Callable[[], None]) -> None:
         """Have a call run that holds a message; from any thread.
@@ -107,7 +120,7 @@ class Loop:
                 waiting.take_oldest().call = None
                 self.dropped += 1
             # Here, so that they are handled in the order in which they wait.
-            self._calls.put(lambda: self._handle(waiting, message))
+            self.post(lambda: self._handle(waiting, message))
 
     def _handle(self, waiting: _Waiting, message: _Message) -> None:
         with self._waiting_lock:
@@ -129,8 +142,16 @@ class Loop:
         return not self._thread.is_alive()
 
     def _run(self) -> None:
+        try:
+            self._run_calls()
+        finally:
+            self._idle.set()  # nobody gives way to a thread that has ended
+
+    def _run_calls(self) -> None:
         ticked = time.monotonic()
         while True:
+            if self._calls.empty():
+                self._idle.set()
             try:
                 call = self._calls.get(timeout=self._wait(ticked))
             except queue.Empty:

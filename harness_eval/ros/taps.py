@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 import importlib
 import logging
-import time
 from typing import Any
 
 from rclpy.callback_groups import ReentrantCallbackGroup
@@ -31,9 +30,6 @@ log = logging.getLogger('harness_eval.taps')
 GRAPH_PERIOD = 0.1
 """Seconds between two looks at the graph while anything is tapped: discovery takes 0.5 s or more
 after a start, and a publisher may come back with another QoS."""
-LINGER = 0.1
-"""Seconds that a subscription outlives the last run that wanted it. To destroy one keeps the whole
-process for up to a millisecond, which is better spent when the verdict is out."""
 DEPTH = 10
 """Frames that wait for the executor; more would be old before they are read."""
 
@@ -85,7 +81,6 @@ class Taps:
         self._always_on = frozenset(always_on)
         self._on_message = on_message
         self._wanted: frozenset[str] = frozenset()
-        self._kept_until: dict[str, float] = {}
         self._open: dict[str, tuple[Any, str, ReliabilityPolicy]] = {}
         self._incompatible: dict[str, str] = {}
         self._unknown: dict[str, str] = {}
@@ -94,18 +89,22 @@ class Taps:
         self._closed = False
 
     def want(self, topics: frozenset[str]) -> None:
-        """Listen to these topics, to those that are always on, and soon to no others."""
+        """Listen to these topics, to those that are always on, and soon to no others.
+
+        To destroy a subscription keeps the whole process for some tenths of a millisecond. So it is
+        not done at the moment at which a run has all its frames and goes on, but a little later.
+        """
         wanted, before = topics | self._always_on, self._wanted
         if wanted == before:
             return
         self._wanted = wanted
-        self._kept_until.update(dict.fromkeys(before - wanted, time.monotonic() + LINGER))
-        if wanted - before:  # what is not wanted any more is dropped by the timer
-            executor = self._node.executor
-            if executor is None:  # nothing spins yet, so nothing can be in the way
-                self._apply()
-            else:
-                executor.create_task(self._apply)
+        if not wanted - before:
+            return  # the rest is dropped with its next message, or by the timer
+        executor = self._node.executor
+        if executor is None:  # nothing spins yet, so nothing can be in the way
+            self._apply()
+        else:
+            executor.create_task(self._apply)
 
     def close(self) -> None:
         """Destroy every subscription; on the executor's thread, or when it does not spin."""
@@ -131,12 +130,10 @@ class Taps:
             log.exception('the subscriptions could not be changed')
 
     def _match(self) -> None:
-        """Have the subscriptions that are wanted, and those that were wanted a moment ago."""
+        """Have the subscriptions that are wanted and no others."""
         wanted = self._wanted
-        now = time.monotonic()
         for topic in [t for t in self._open if t not in wanted]:
-            if self._closed or now >= self._kept_until.get(topic, now):
-                self._drop(topic)
+            self._drop(topic)
         for topic in wanted:
             if topic not in self._open:
                 self._subscribe(topic)
@@ -188,7 +185,10 @@ class Taps:
         clock = self._node.get_clock()
 
         def received(data: bytes) -> None:
-            self._on_message(topic, kind, data, clock.now().nanoseconds)
+            if topic in self._wanted:
+                self._on_message(topic, kind, data, clock.now().nanoseconds)
+            else:
+                self._apply()
 
         def incompatible(event: Any) -> None:
             policy = qos_policy_name_from_kind(event.last_policy_kind)

@@ -54,6 +54,8 @@ FAULT_SHOWN = 60.0
 """Seconds that a fault inside the node is shown as a warning; it stays counted."""
 WORKERS = 8
 """Threads that write, decode and draw: a burst of a hundred runs must not starve the executor."""
+GIVE_WAY = 0.002
+"""Seconds that the executor waits for the pipeline at most before it looks for more to do."""
 DEACTIVATION_TIMEOUT = 2.0
 """Seconds that the pipeline may take to end the captures that wait."""
 
@@ -206,6 +208,10 @@ class Work:
         self._ledger.close()
         self._publications.close()
         self._node.destroy_publisher(self._diagnostics)
+
+    def give_way(self) -> None:
+        """Let the pipeline finish what it is at, for a moment."""
+        self._loop.give_way(GIVE_WAY)
 
     def note_fault(self, error: BaseException) -> None:
         """Show in diagnostics, for a while, that something inside failed; from any thread."""

@@ -157,3 +157,25 @@ def test_messages_that_are_handled_in_time_are_never_dropped() -> None:
         assert handled.wait(GUARD)
     loop.stop()
     assert (seen, loop.dropped) == (list(range(20)), 0)
+
+
+def test_whoever_gives_way_waits_for_what_was_posted_and_no_longer_than_it_says() -> None:
+    loop = loop_of()
+    began, release = threading.Event(), threading.Event()
+
+    def work() -> None:
+        began.set()
+        release.wait(GUARD)
+
+    loop.post(work)
+    assert began.wait(GUARD)
+    asked = time.monotonic()
+    loop.give_way(0.05)
+    assert time.monotonic() - asked >= 0.05, 'the work goes on'
+    release.set()
+    asked = time.monotonic()
+    loop.give_way(GUARD)
+    assert time.monotonic() - asked < GUARD / 2, 'the work has ended'
+    loop.stop()
+    loop.give_way(GUARD)
+    assert time.monotonic() - asked < GUARD / 2, 'nobody waits for a thread that has ended'
