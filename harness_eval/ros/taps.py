@@ -91,8 +91,8 @@ class Taps:
     def want(self, topics: frozenset[str]) -> None:
         """Listen to these topics, to those that are always on, and soon to no others.
 
-        To destroy a subscription keeps the whole process for some tenths of a millisecond. So it is
-        not done at the moment at which a run has all its frames and goes on, but a little later.
+        To destroy a subscription keeps the whole process for some tenths of a millisecond, so it
+        is not done at the moment at which a run has all its frames and goes on.
         """
         wanted, before = topics | self._always_on, self._wanted
         if wanted == before:
