@@ -209,9 +209,7 @@ def _report(tool: ToolSettings) -> tuple[ReportOutput, ...]:
     """The outputs that the judge fills in; none if a plugin of its own does."""
     if tool.report is None or tool.report.source is not None:
         return ()
-    return tuple(
-        ReportOutput(one.key, one.title, one.type, one.one_of or ()) for one in tool.report.outputs
-    )
+    return tuple(ReportOutput(one.key, one.title, one.type) for one in tool.report.outputs)
 
 
 def _declared(tool: ToolSettings, completion: Completion) -> dict[str, str]:

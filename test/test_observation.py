@@ -304,7 +304,7 @@ def test_the_digest_of_a_question_is_the_same_from_version_to_version() -> None:
         'regions': {'vlm': {'front': (0.0, 0.0, 0.5, 1.0)}},
     }
     assert digest(**everything) == (
-        'b4ce98463a691106e4d95e65b14f75c88ce3464635c78c89e86673c4d642c96c'
+        'bdeafb65d95f4636ea2d1497a18fb7bb4ca9ec930aa89893ac8e51d557ba4b21'
     )
 
 

@@ -92,3 +92,10 @@ def test_the_region_of_a_view_comes_with_the_tool_that_it_is_for(tmp_path: Path)
 def test_a_tool_without_them_has_none(tmp_path: Path) -> None:
     plain = condition(tmp_path, 'lift')
     assert (plain.rubric, plain.report) == (None, ())
+
+
+def test_what_a_report_must_hold_is_not_told_to_whoever_fills_it_in(tmp_path: Path) -> None:
+    wanted = '[{key: lid, title: "Colour of the lid.", type: string, one_of: [crimson, amber]}]'
+    told = condition(tmp_path, 'pour', report=wanted)
+    assert told.report == (ReportOutput('lid', 'Colour of the lid.', 'string'),)
+    assert 'crimson' not in repr(told)

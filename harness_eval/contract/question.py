@@ -67,17 +67,17 @@ class Rubric:
 class ReportOutput:
     """One output of a tool's typed report, as whoever fills it in needs to know it.
 
+    What is accepted is not among it: who knows what is wanted is tempted to see it.
+
     Attributes:
         key: Its name in the report.
         title: What it means.
         type: ``string``, ``integer``, ``number`` or ``boolean``.
-        one_of: The texts that are expected of a string; empty if any may come.
     """
 
     key: str
     title: str
     type: str
-    one_of: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

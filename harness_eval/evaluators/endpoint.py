@@ -111,8 +111,7 @@ def question_bytes(request: EvaluationRequest, ref: str) -> bytes:
                 },
                 rubric=None if asked.rubric is None else _rubric(asked.rubric),
                 report=[
-                    OutputSent(key=o.key, title=o.title, type=o.type, one_of=list(o.one_of))
-                    for o in asked.report
+                    OutputSent(key=one.key, title=one.title, type=one.type) for one in asked.report
                 ],
                 checks=[plain_check(check) for check in asked.checks],
                 failure_kinds=list(asked.failure_kinds),

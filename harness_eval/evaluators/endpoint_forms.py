@@ -99,7 +99,6 @@ class OutputSent(_Sent):
     key: str
     title: str = Field(description='What it means.')
     type: str = Field(description='string, integer, number or boolean.')
-    one_of: list[str] = Field(description='The texts expected of a string; empty: any.')
 
 
 class TaskSent(_Sent):

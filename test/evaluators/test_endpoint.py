@@ -164,7 +164,7 @@ def test_rubric_and_report_of_the_tool_are_sent() -> None:
     asked = dataclasses.replace(
         request.post_condition,
         rubric=rubric,
-        report=(ReportOutput('color', 'Its colour', 'string', ('red', 'blue')),),
+        report=(ReportOutput('color', 'Its colour', 'string'),),
     )
     with serving(saying(GOOD)) as world:
         ask(world, dataclasses.replace(request, post_condition=asked))
@@ -174,9 +174,7 @@ def test_rubric_and_report_of_the_tool_are_sent() -> None:
         'criteria': [{'name': 'held', 'text': 'It is held.', 'weight': 2.0, 'must': True}],
         'version': '3',
     }
-    assert task['report'] == [
-        {'key': 'color', 'title': 'Its colour', 'type': 'string', 'one_of': ['red', 'blue']}
-    ]
+    assert task['report'] == [{'key': 'color', 'title': 'Its colour', 'type': 'string'}]
 
 
 def test_depth_in_metres_travels_as_millimetres_of_16_bits() -> None:

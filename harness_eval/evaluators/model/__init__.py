@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
-import json
 from typing import Any, TypeVar
 
 from harness_eval.config.evaluators import ModelSettings
@@ -248,9 +247,5 @@ def form_of(request: EvaluationRequest) -> VerdictForm:
 def _report_part(outputs: tuple[ReportOutput, ...]) -> tuple[Part, ...]:
     if not outputs:
         return ()
-    lines = [
-        f'{output.key} ({output.type}): {output.title}'
-        + (f'; one of {json.dumps(list(output.one_of))}' if output.one_of else '')
-        for output in outputs
-    ]
+    lines = [f'{output.key} ({output.type}): {output.title}' for output in outputs]
     return (Part('Values to report, with what they mean, one a line:', '\n'.join(lines)),)
