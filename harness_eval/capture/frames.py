@@ -70,7 +70,7 @@ class Frame:
 
     @cached_property
     def sha256(self) -> str:
-        """SHA-256 (hex) of the data; worked out once, since a megabyte takes half a millisecond."""
+        """SHA-256 (hex) of the data; worked out once: a megabyte takes half a millisecond."""
         return hashlib.sha256(self.data).hexdigest()
 
 

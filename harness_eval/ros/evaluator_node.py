@@ -129,10 +129,6 @@ class EvaluatorNode(LifecycleNode):
             self._deactivate()
             raise
         self.get_logger().info(self._healthy)
-        # What lives from now to the end is not looked through again and again for garbage: that
-        # would hold up everything for tens of milliseconds, now and then.
-        gc.collect()
-        gc.freeze()
 
     def _deactivate(self) -> None:
         if self._work is not None:
@@ -187,6 +183,10 @@ def main(arguments: list[str] | None = None) -> int:
         if node.get_parameter('autostart').value:
             code = _autostart(node)
         if code == 0:
+            # What lives from now to the end is not looked through again and again for garbage:
+            # that would hold up everything for tens of milliseconds, now and then.
+            gc.collect()
+            gc.freeze()
             spin_on(executor, node.note_fault)
     except (KeyboardInterrupt, ExternalShutdownException):
         pass
