@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class HarnessEvalError(Exception):
-    """Base class of every error that this package raises on purpose."""
+    """Base class of every error that this package raises on purpose.
+
+    It can be pickled whatever its constructor takes: a worker in another process may raise it.
+    """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What makes an equal one, by its attributes and not by its constructor."""
+        return _made_again, (type(self), self.args, self.__dict__)
 
 
 class EvaluationError(HarnessEvalError):
@@ -91,3 +100,11 @@ class Abstention(EvaluationError):
     ) -> None:
         super().__init__(kind, message, evaluator=evaluator, retryable=retryable)
         self.score = score
+
+
+def _made_again(
+    kind: type[HarnessEvalError], args: tuple[Any, ...], attributes: dict[str, Any]
+) -> HarnessEvalError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(attributes)
+    return error
