@@ -22,7 +22,6 @@ from harness_eval.cli.judged_input import (
     write_text,
 )
 from harness_eval.cli.screen import complain, fields, plain, print_screen, refuse
-from harness_eval.lines import show
 from harness_eval.replay.calibration import calibrate as choose
 from harness_eval.replay.calibration import Calibration, CalibrationError, Target
 from harness_eval.replay.calibration_cases import Cases, scored_cases
@@ -103,30 +102,27 @@ def yaml_lines(found: Calibration) -> str:
     tools = ', '.join(plain(tool, 40) for tool in found.per_tool)
     return (
         f'# harness-eval calibrate: of {tools}\n'
-        f'# {found.wrong} of {found.of} {_what(target)} {_score_it(target)}; with confidence '
-        f'{target.confidence:g} at most {show(found.bound)} do\n'
+        f'# {_what_is_shown(found)}\n'
         'evaluation:\n'
         f'  outcome_threshold: {found.threshold!r}\n'
         f'  failure_threshold: {target.failure_threshold!r}\n'
     )
 
 
-def _what(target: Target) -> str:
-    return 'failed runs' if target.of == 'failures' else 'runs that pass'
-
-
-def _score_it(target: Target) -> str:
-    return 'pass' if target.of == 'failures' else 'have failed'
+def _what_is_shown(found: Calibration) -> str:
+    """What was counted, and what that shows."""
+    target = found.target
+    passed = 'failed runs pass' if target.of == 'failures' else 'runs that pass have failed'
+    return (
+        f'{found.wrong} of {found.of} {passed}; a rate of at most {target.maximum:g} with '
+        f'confidence {target.confidence:g}'
+    )
 
 
 def _rows(found: Calibration) -> Iterator[tuple[str, RenderableType]]:
     target = found.target
     yield 'threshold', f'{found.threshold:g}: a score at or above it is success'
-    yield (
-        'false success',
-        f'{found.wrong} of {found.of} {_what(target)} {_score_it(target)}; at most '
-        f'{show(found.bound)} with confidence {target.confidence:g} (asked: {target.maximum:g})',
-    )
+    yield 'false success', _what_is_shown(found)
     yield 'passing', f'{_share(found.passing)} of the runs that truly succeeded'
     yield (
         'unsure',

@@ -22,6 +22,10 @@ by the same cases is paid for:
 * ``verdicts``: the rate need not rise as the threshold falls, and few verdicts are left at the
   highest thresholds, so a sequence from above would stop at once. A short grid is tested at the
   level that Bonferroni gives each, and the lowest safe one is taken.
+
+What is shown is that the rate lies at or below the maximum that was asked for, and nothing smaller.
+The bound of Clopper and Pearson at the threshold that was chosen may lie lower, but it is that of a
+threshold chosen beforehand: with few distinct scores it fails more often than the confidence says.
 """
 
 from __future__ import annotations
@@ -116,7 +120,6 @@ class Calibration:
         threshold: A score at or above it is success.
         wrong: Failed runs at or above it.
         of: Cases among which they are counted.
-        bound: Upper bound of the rate, at the level that the test of this threshold had.
         passing: Truly successful runs at or above it, among all truly successful ones.
         unsure: Cases between the two thresholds, among all.
         per_tool: For each tool ``wrong`` and ``of``.
@@ -126,7 +129,6 @@ class Calibration:
     threshold: float
     wrong: int
     of: int
-    bound: float
     passing: Rate
     unsure: Rate
     per_tool: Mapping[str, tuple[int, int]]
@@ -155,7 +157,6 @@ def calibrate(cases: Cases, target: Target) -> Calibration:
         threshold=threshold,
         wrong=int(wrong[place]),
         of=int(of[place]),
-        bound=upper_bound(int(wrong[place]), int(of[place]), 1.0 - target.level),
         passing=rate(
             int((above & cases.correct).sum()), int(cases.correct.sum()), 'no run succeeded'
         ),

@@ -290,7 +290,7 @@ def test_calibrate_gives_lines_that_a_configuration_takes(
     ended = shell('calibrate', write(*scored(237, high=1)), '--out', out)
     assert (ended.code, ended.err) == (0, '')
     assert 'threshold      0.5: a score at or above it is success' in ended.out
-    assert '1 of 237 failed runs pass; at most 0.01986 with confidence 0.95' in ended.out
+    assert '1 of 237 failed runs pass; a rate of at most 0.02 with confidence 0.95' in ended.out
     assert '100.0% (20 of 20) of the runs that truly succeeded' in ended.out
     assert out.read_text() in ended.out
     config = load_config(out)
