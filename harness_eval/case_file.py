@@ -127,9 +127,13 @@ def case_of(name: str, description: Mapping[str, Any], frames: Mapping[str, Fram
 
     Raises:
         CaseError: ``evidence_lost``: a frame is not there.
+        ValueError, KeyError, TypeError: The description is none.
     """
-    data = dict(description['completion'])
-    data['arguments'] = tuple((key, value) for key, value in data['arguments'])
+    if description['version'] != CASE_VERSION:
+        raise ValueError(
+            f'{CASE_FILE} is of version {description["version"]!r}, {CASE_VERSION} is known'
+        )
+    completion = _completion(description['completion'])
     outcome = description.get('outcome')
     streams = () if frames is None else tuple(description['streams'])
     missing = [stream for stream in streams if frames is not None and stream not in frames]
@@ -138,13 +142,13 @@ def case_of(name: str, description: Mapping[str, Any], frames: Mapping[str, Fram
             'evidence_lost', f'the evidence {name} has no whole frame of {missing[0]!r}'
         )
     return Case(
-        completion=Completion(**data),
-        receipt=description['receipt'],
+        completion=completion,
+        receipt=_whole_number(description, 'receipt'),
         captured=Captured(
             {stream: frames[stream] for stream in streams} if frames is not None else {},
-            description['t_end'],
-            description['spread'],
-            description['seen'],
+            _whole_number(description, 't_end'),
+            float(description['spread']),
+            dict(description['seen']),
         ),
         outcome=None if outcome is None else Outcome.from_json(json.dumps(outcome)),
         labelled=bool(description.get('labelled')),
@@ -195,6 +199,24 @@ def write_json(path: Path, data: dict[str, Any]) -> None:
     part = path.with_name(path.name + '.part')
     part.write_text(json.dumps(data, indent=1), 'utf-8')
     part.replace(path)
+
+
+def _completion(data: Mapping[str, Any]) -> Completion:
+    texts = [data['run_id'], data['tool']]
+    arguments = tuple((name, value) for name, value in data['arguments'])
+    texts += [text for pair in arguments for text in pair]
+    if not all(isinstance(text, str) for text in texts):
+        raise ValueError('run_id, tool and arguments of the completion must be texts')
+    for key in ('segment', 'stamp'):
+        _whole_number(data, key)
+    return Completion(**{**data, 'arguments': arguments})
+
+
+def _whole_number(data: Mapping[str, Any], key: str) -> int:
+    value = data[key]
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ValueError(f'{key} must be a whole number, found {value!r}')
+    return value
 
 
 def _thresholds(data: Any) -> Thresholds | None:

@@ -20,6 +20,7 @@ from harness_eval.decode import Decoder
 from harness_eval.oracle import build_oracle, OracleCalls
 from harness_eval.replay.bags import Bag
 from harness_eval.replay.case_labels import truth_of
+from harness_eval.replay.proof import check_frames
 from harness_eval.replay.reading import Reading
 from harness_eval.replay.recorded import Key
 from harness_eval.replay.results import Result, Skipped
@@ -73,6 +74,10 @@ class Player:
         """Remove what is temporary."""
         self._clear()
 
+    def begin_anew(self) -> None:
+        """Let no case after a fault be judged on the stage that had it."""
+        self._clear()
+
     def play_case(self, source: str, folder: Path, case: Case, decoder: Decoder) -> Played:
         """Judge a stored case by the rules of now.
 
@@ -92,6 +97,7 @@ class Player:
         streams = Requests(self._config, decoder).streams_of(tool)
         try:
             captured = fitting(case.captured, streams, self._namespace, tool)
+            check_frames(folder.name, captured.frames.values(), decoder)
         except EvaluationError as error:
             return Skipped(source, error.kind, error.message)
         stage = self._stage_for(case.completion, decoder)

@@ -11,7 +11,7 @@ from harness_eval.replay.bags import Bag, decoder_for, open_bag
 from harness_eval.replay.case_labels import truth_of
 from harness_eval.replay.results import Replayed, Result, Skipped
 from harness_eval.replay.sources import BagSource, CaseSource, Source
-from harness_eval.replay.stored_cases import read_without_frames
+from harness_eval.replay.stored_cases import StoredCases
 from harness_eval.runs import Completion, Outcome
 
 Key = tuple[str, int]
@@ -55,10 +55,11 @@ def recorded(sources: Sequence[Source]) -> Replayed:
     """
     results: list[Result] = []
     skipped: list[Skipped] = []
+    stored = StoredCases()
     for source in sources:
         try:
             if isinstance(source, CaseSource):
-                results.append(_of_case(source))
+                results.append(_of_case(source, stored))
             else:
                 found, notes = _of_bag(source)
                 results += found
@@ -68,8 +69,8 @@ def recorded(sources: Sequence[Source]) -> Replayed:
     return Replayed(tuple(results), tuple(skipped))
 
 
-def _of_case(source: CaseSource) -> Result:
-    case = read_without_frames(source.path)
+def _of_case(source: CaseSource, stored: StoredCases) -> Result:
+    case = stored.read_record(source.path)
     if case.outcome is None:
         raise EvaluationError(
             'no_outcome',

@@ -9,11 +9,16 @@ from pathlib import Path
 
 from harness_eval.case_bag import frames_of
 from harness_eval.case_file import case_of, read_description
-from harness_eval.cases import Case, CaseError
+from harness_eval.cases import Case, CaseError, COMPLETION_TYPE
 from harness_eval.contract import DecodeError, EvaluationError
 from harness_eval.decode import Decoder
 from harness_eval.lines import clean_line, describe
-from harness_eval.replay.bags import Bag, Definition, open_bag
+from harness_eval.outcome_messages import OUTCOME_TYPE
+from harness_eval.replay.bags import Bag, BagMessage, Definition, open_bag
+from harness_eval.replay.proof import check_case, check_record
+
+_MOST_BESIDE = 8
+"""Messages of a case that are no frames: it has one completion and at most one outcome."""
 
 
 class StoredCases:
@@ -32,10 +37,23 @@ class StoredCases:
         with _telling_what_is_wrong(folder):
             description = read_description(folder)
             with open_bag(folder) as bag:
-                messages = ((m.topic, m.receipt, m.data) for m in bag.messages(bag.topics))
-                frames = frames_of(description['streams'], messages)
+                beside: list[BagMessage] = []
+                frames = frames_of(description['streams'], _frames(bag, beside))
                 case = case_of(folder.name, description, frames)
-                return case, self._knowing(bag)
+                decoder = self._knowing(bag)
+                check_case(folder.name, case, beside, decoder)
+                return case, decoder
+
+    def read_record(self, folder: Path) -> Case:
+        """A case for its outcome alone; ``captured`` has no frames.
+
+        Raises:
+            EvaluationError: As :meth:`read`.
+        """
+        case = read_without_frames(folder)
+        with _telling_what_is_wrong(folder):
+            check_record(folder, case, self._decoder)
+        return case
 
     def _knowing(self, bag: Bag) -> Decoder:
         found = bag.definitions
@@ -57,6 +75,14 @@ def read_without_frames(folder: Path) -> Case:
     """
     with _telling_what_is_wrong(folder):
         return case_of(folder.name, read_description(folder), None)
+
+
+def _frames(bag: Bag, beside: list[BagMessage]) -> Iterator[tuple[str, int, bytes]]:
+    """The messages of a case; those that are its record are noted beside."""
+    for message in bag.messages(bag.topics):
+        if message.type in (COMPLETION_TYPE, OUTCOME_TYPE) and len(beside) < _MOST_BESIDE:
+            beside.append(message)
+        yield message.topic, message.receipt, message.data
 
 
 @contextmanager

@@ -59,10 +59,8 @@ def fitting(
                 'bag that it was taken from',
             )
         frames[spec.name] = frame
-    if len(frames) == len(captured.frames):
-        return captured
     stamps = [frame.stamp for frame in frames.values()]
-    spread = seconds(max(stamps) - min(stamps))
+    spread = seconds(max(stamps, default=0) - min(stamps, default=0))
     seen = {name: captured.seen.get(name, 0) for name in frames}
     return replace(captured, frames=frames, spread=spread, seen=seen)
 

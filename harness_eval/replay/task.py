@@ -175,6 +175,10 @@ def _case(player: Player, judges: AskedJudges, source: CaseSource, stored: Store
         return player.play_case(source.name, source.path, case, decoder)
     except EvaluationError as error:
         return Skipped(source.name, error.kind, error.message)
+    except Exception as error:
+        log.exception('a fault in judging the case %s; others go on', source.name)
+        player.begin_anew()
+        return Skipped(source.name, INTERNAL_ERROR, internal_error(error).message)
 
 
 def _runs(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import dataclasses
 from dataclasses import dataclass
 import hashlib
 import json
 from pathlib import Path
 import shutil
+from typing import Any
 
+from pipeline_world import DECODER, SECOND
 import pytest
 from replayed_cell import Message, RecordedCell, write_bag, write_config
 from rosbags.rosbag2 import StoragePlugin, Writer
@@ -16,7 +19,15 @@ from rosbags.typesys import get_types_from_msg, get_typestore, Stores
 
 from harness_eval.capture import Captured, Frame
 from harness_eval.case_file import describe_case
-from harness_eval.cases import CaseLabel, CaseStore, read_case
+from harness_eval.cases import (
+    Case,
+    CaseLabel,
+    CaseStore,
+    completion_message,
+    COMPLETION_TOPIC,
+    COMPLETION_TYPE,
+    read_case,
+)
 from harness_eval.contract import EvaluationError
 from harness_eval.decode import Decoder
 from harness_eval.oracle import OracleAnswer
@@ -25,6 +36,7 @@ from harness_eval.replay.jobs import replay
 from harness_eval.replay.recorded import recorded
 from harness_eval.replay.results import Replayed, Truth
 from harness_eval.replay.sources import BagSource, CaseSource, find_sources
+from harness_eval.replay.stage import Stage
 from harness_eval.replay.stored_cases import StoredCases
 from harness_eval.runs import Completion, Outcome, Segment
 
@@ -243,6 +255,183 @@ def test_a_broken_case_is_told_and_the_others_are_judged(cell: Lived, damage: st
         assert [one.source for one in recorded([CaseSource(folder)]).skipped] == [folder.name]
 
 
+def alter(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    """Change ``case.json`` of a case."""
+    description = json.loads((folder / 'case.json').read_text())
+    change(description)
+    (folder / 'case.json').write_text(json.dumps(description))
+
+
+def later_end(case: dict[str, Any]) -> None:
+    """The frames that showed the failed run seem to be from after its end, which they are not."""
+    for key in ('receipt', 't_end'):
+        case[key] -= SECOND
+    case['completion']['stamp'] -= SECOND
+    case['outcome']['completed_at'] -= SECOND
+
+
+def fresh_stamp(case: dict[str, Any]) -> None:
+    case['streams']['gripper']['stamp'] += 1
+
+
+def another_frame_id(case: dict[str, Any]) -> None:
+    case['streams']['front']['frame_id'] = 'other_camera'
+
+
+def stamp_of_receipt(case: dict[str, Any]) -> None:
+    case['t_end'] -= 1
+
+
+def other_argument(case: dict[str, Any]) -> None:
+    case['completion']['arguments'] = [['target', 'whatever is held']]
+
+
+def other_run(case: dict[str, Any]) -> None:
+    case['completion']['run_id'] = case['outcome']['run_id'] = 'bad'
+
+
+def other_segment(case: dict[str, Any]) -> None:
+    case['completion']['segment'] = case['outcome']['segment'] = 1
+
+
+def other_outcome(case: dict[str, Any]) -> None:
+    case['outcome']['verdict']['score'] = 0.99
+
+
+def outcome_of_another(case: dict[str, Any]) -> None:
+    case['outcome']['run_id'] = 'bad'
+
+
+def no_outcome(case: dict[str, Any]) -> None:
+    """As if it had never been judged, though its bag has what it came to."""
+    del case['outcome']
+
+
+@pytest.mark.parametrize(
+    'change',
+    [
+        later_end,
+        fresh_stamp,
+        another_frame_id,
+        stamp_of_receipt,
+        other_argument,
+        other_run,
+        other_segment,
+        other_outcome,
+        outcome_of_another,
+        no_outcome,
+    ],
+)
+def test_a_case_that_contradicts_its_bag_is_not_judged(
+    cell: Lived, change: Callable[[dict[str, Any]], None]
+) -> None:
+    folder = next(cell.evidence.glob('good-*'))
+    alter(folder, change)
+    found = again(cell)
+    assert len(found.results) == 4
+    assert [(one.source, one.kind) for one in found.skipped] == [(folder.name, 'evidence_altered')]
+    assert 'replay the bag' in found.skipped[0].message
+
+
+@pytest.mark.parametrize('change', [other_outcome, outcome_of_another, stamp_of_receipt])
+def test_an_outcome_on_record_that_was_altered_does_not_count(
+    cell: Lived, change: Callable[[dict[str, Any]], None]
+) -> None:
+    folder = next(cell.evidence.glob('good-*'))
+    alter(folder, change)
+    found = recorded([CaseSource(folder)])
+    assert not found.results
+    assert [one.kind for one in found.skipped] == ['evidence_altered']
+
+
+def test_frames_of_another_run_do_not_pass_for_its_own(cell: Lived) -> None:
+    good, bad = next(cell.evidence.glob('good-*')), next(cell.evidence.glob('bad-*'))
+    shutil.copy(good / 'evidence.mcap', bad / 'evidence.mcap')
+    seen = json.loads((good / 'case.json').read_text())
+
+    def take(case: dict[str, Any]) -> None:
+        run_id = case['completion']['run_id']
+        case.update(seen)
+        del case['outcome']
+        case['completion']['run_id'] = run_id
+
+    alter(bad, take)
+    (bad / 'outcome.mcap').unlink()
+    found = replay([CaseSource(bad)], cell.path)
+    assert not found.results
+    assert [one.kind for one in found.skipped] == ['evidence_altered']
+
+
+def test_a_case_without_the_completion_in_its_bag_is_not_judged(cell: Lived) -> None:
+    good, bad = next(cell.evidence.glob('good-*')), next(cell.evidence.glob('bad-*'))
+    shutil.copy(good / 'evidence.mcap', bad / 'further.mcap')  # so that there are two
+    (bad / 'metadata.yaml').unlink()
+    found = replay([CaseSource(bad)], cell.path)
+    assert not found.results
+    assert [one.kind for one in found.skipped] == ['evidence_lost']
+    assert 'holds 2 completions' in found.skipped[0].message
+
+
+@pytest.mark.parametrize(
+    'change',
+    [
+        lambda case: case['completion'].update(stamp=None),
+        lambda case: case['completion'].update(segment='0'),
+        lambda case: case['completion'].update(run_id=7),
+        lambda case: case['completion'].update(more=1),
+        lambda case: case.update(receipt=True),
+        lambda case: case.update(t_end=1.5e18),
+        lambda case: case.update(seen=None),
+        lambda case: case.update(version=2),
+        lambda case: case.update(outcome={'attempt': 'x'}),
+        lambda case: case.update(streams=[]),
+    ],
+)
+def test_what_is_not_well_formed_is_told_and_stops_no_other(
+    cell: Lived, change: Callable[[dict[str, Any]], None]
+) -> None:
+    folder = next(cell.evidence.glob('good-*'))
+    alter(folder, change)
+    found = again(cell)
+    assert len(found.results) == 4
+    assert [(one.source, one.kind) for one in found.skipped] == [(folder.name, 'case_damaged')]
+
+
+def test_a_fault_in_one_case_stops_no_other(cell: Lived, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = Stage.judge
+
+    def faulty(self: Stage, case: Case) -> Outcome:
+        if case.completion.run_id == 'good':
+            raise RuntimeError('a fault')
+        return real(self, case)
+
+    monkeypatch.setattr(Stage, 'judge', faulty)
+    found = again(cell)
+    assert len(found.results) == 4
+    assert [one.kind for one in found.skipped] == ['internal_error']
+
+
+@pytest.mark.parametrize('damage', ['missing', 'half written', 'not there yet'])
+def test_a_process_that_ended_while_it_noted_an_outcome_leaves_a_case_that_counts(
+    cell: Lived, damage: str
+) -> None:
+    folder = next(cell.evidence.glob('good-*'))
+    path = folder / 'outcome.mcap'
+    data = path.read_bytes()
+    path.unlink()
+    if damage == 'half written':
+        path.write_bytes(data[: len(data) // 2])
+    elif damage == 'not there yet':
+        alter(folder, lambda case: case.pop('outcome'))
+    found = replay([CaseSource(folder)], cell.path)
+    assert labels(found) == {('good', 0): 'success'}
+    assert (found.results[0].recorded is None) == (damage == 'not there yet')
+    known = recorded([CaseSource(folder)])
+    assert [one.outcome.label for one in known.results] == (
+        [] if damage == 'not there yet' else ['success']
+    )
+
+
 def test_the_truth_on_record_comes_with_the_result(cell: Lived) -> None:
     good, bad = next(cell.evidence.glob('good-*')), next(cell.evidence.glob('bad-*'))
     cell.note_oracle(bad.name, OracleAnswer('oracle', outcome_correct=True))
@@ -354,15 +543,19 @@ def test_a_case_is_read_by_the_definitions_that_it_brings(cell: Lived) -> None:
 
     def write(name: str, definition: str, **fields: float) -> bytes:
         store = get_typestore(Stores.EMPTY)
+        completion = Completion('a', 'pick')
         store.register(get_types_from_msg(definition, 'own/msg/Grip'))
         message = store.types['own/msg/Grip'](**fields)
         data = bytes(store.serialize_cdr(message, 'own/msg/Grip'))
         folder = cell.folder / name
         with Writer(folder, version=9, storage_plugin=StoragePlugin.MCAP) as bag:
+            known = DECODER.typestore_for(COMPLETION_TYPE)
+            ends = bag.add_connection(COMPLETION_TOPIC, COMPLETION_TYPE, typestore=known)
+            bag.write(ends, 5, completion_message(completion, DECODER))
             bag.write(bag.add_connection('/grip', 'own/msg/Grip', typestore=store), 7, data)
         frame = Frame('grip', '/grip', 'own/msg/Grip', 6, 7, data)
         description = describe_case(
-            Segment(Completion('a', 'pick'), 1, 5), Captured({'grip': frame}, 5, 0.0, {})
+            Segment(completion, 1, 5), Captured({'grip': frame}, 5, 0.0, {})
         )
         (folder / 'case.json').write_text(json.dumps(description))
         return data
