@@ -53,13 +53,8 @@ class Captures:
         return [active.capture for active in self._active.values() if active.capture is not None]
 
     def begin(self, active: Active, streams: tuple[StreamSpec, ...]) -> None:
-        """Begin to wait for the frames of a segment.
-
-        Raises:
-            CaptureError: Their stamps could not be compared with its end.
-        """
+        """Begin to wait for the frames of a segment, whose clocks were checked."""
         segment = active.segment
-        self._check_clocks(segment)
         active.streams = streams
         for spec in streams:
             self._undecodable.pop(spec.topic, None)
@@ -101,7 +96,7 @@ class Captures:
         for active in dict.fromkeys(active for active, _ in waiting):
             self.poll(active, receipt if jumped else None)
 
-    def _check_clocks(self, segment: Segment) -> None:
+    def check_clocks(self, segment: Segment) -> None:
         """Make sure that stamps can be compared with the end of this segment.
 
         Raises:

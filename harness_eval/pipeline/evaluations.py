@@ -142,6 +142,7 @@ class Evaluations:
         """Begin to wait for the frames that show what a segment came to."""
         active = self._enter(segment, waiter)
         with self._step(active):
+            self._captures.check_clocks(segment)
             active.effects = self._requests.effects(segment.completion)
             self._requests.post_condition_text(segment.completion)
             self._captures.begin(active, self._requests.streams_of(segment.completion.tool))
