@@ -28,7 +28,7 @@ from harness_eval.replay.judges import need_evaluators
 from harness_eval.replay.plan import planned
 from harness_eval.replay.player import Played
 from harness_eval.replay.results import Metric, Replayed, Result, Skipped
-from harness_eval.replay.sources import Source, SourceError
+from harness_eval.replay.sources import Source, SourceError, told_apart
 from harness_eval.replay.task import How, judge, judged, Task
 from harness_eval.runs import INTERNAL_ERROR, internal_error
 
@@ -77,7 +77,7 @@ def replay(
     need_evaluators(loaded)  # one that cannot be made is told once, and not by every worker
     with TemporaryDirectory(prefix='harness_eval_') as scratch:
         how = How(loaded, answers, keep_cases, namespace, album, Path(scratch))
-        plan = planned(sources, how, completions)
+        plan = planned(told_apart(sources), how, completions)
         report = _Progress(progress, sum(task.size for task in plan.tasks))
         if executor is None:
             played = [one for task in plan.tasks for one in report.each(judged(task))]

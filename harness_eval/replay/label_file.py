@@ -156,7 +156,7 @@ def _label(columns: Sequence[str], cells: Sequence[str], line: int) -> Label:
         run_id=row['run_id'],
         correct=_correct(row['label']),
         segment=_segment(row),
-        source=PurePath(row.get('source', '')).name,
+        source=PurePath(row['source']).as_posix() if row.get('source') else '',
         note=row.get('note', ''),
         line=line,
     )

@@ -35,7 +35,8 @@ class Label:
         run_id: The run.
         correct: The segment really achieved what it was asked to do.
         segment: Its number; None: the last one of the run.
-        source: Name of the case or bag, without folders; empty: the run id alone says which.
+        source: Name of the case or bag, with as many of its folders as tell it apart; empty: the
+            run id alone says which.
         note: What the person wrote beside it.
         line: Line of the file on which the row begins, from 1.
     """
@@ -113,7 +114,7 @@ def assign(labels: Sequence[Label], keys: Sequence[Key]) -> tuple[dict[int, Labe
         places = [
             one
             for one in runs.get(label.run_id, ())
-            if not label.source or keys[one][0] == label.source
+            if not label.source or _is_source(keys[one][0], label.source)
         ]
         place = _meant(label, places, keys)
         if place is None:
@@ -126,6 +127,12 @@ def assign(labels: Sequence[Label], keys: Sequence[Key]) -> tuple[dict[int, Labe
             )
         found[place] = label
     return found, unmatched
+
+
+def _is_source(name: str, said: str) -> bool:
+    """Whether two names, each with some of the folders around it, may mean one source."""
+    pairs = zip(reversed(name.split('/')), reversed(said.split('/')), strict=False)
+    return all(one == other for one, other in pairs)
 
 
 def match_labels(results: Sequence[Result], labels: Sequence[Label]) -> Matched:

@@ -10,7 +10,7 @@ from harness_eval.outcome_messages import outcome_of_bytes, OUTCOME_TYPE, VERDIC
 from harness_eval.replay.bags import Bag, decoder_for, open_bag
 from harness_eval.replay.case_labels import truth_of
 from harness_eval.replay.results import Replayed, Result, Skipped
-from harness_eval.replay.sources import BagSource, CaseSource, Source
+from harness_eval.replay.sources import BagSource, CaseSource, Source, told_apart
 from harness_eval.replay.stored_cases import StoredCases
 from harness_eval.runs import Completion, Outcome
 
@@ -56,7 +56,7 @@ def recorded(sources: Sequence[Source]) -> Replayed:
     results: list[Result] = []
     skipped: list[Skipped] = []
     stored = StoredCases()
-    for source in sources:
+    for source in told_apart(sources):
         try:
             if isinstance(source, CaseSource):
                 results.append(_of_case(source, stored))

@@ -39,7 +39,8 @@ class Result:
     """One judged segment.
 
     Attributes:
-        source: Name of the case or bag that it comes from, without folders.
+        source: Name of the case or bag that it comes from, without more folders than tell it
+            apart from the others.
         completion: What was reported.
         outcome: What its evaluation came to, this time.
         recorded: The outcome on record in the source, if there is one.
@@ -67,7 +68,7 @@ class Skipped:
     """A source, or a part of one, that could not be judged.
 
     Attributes:
-        source: Its name, without folders.
+        source: Its name, as of a :class:`Result`.
         kind: Machine-readable name of the reason.
         message: For a person: what was found, and what to do.
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 import glob
 import os
 from pathlib import Path
@@ -29,26 +29,38 @@ class SourceError(EvaluationError):
 
 @dataclass(frozen=True)
 class CaseSource:
-    """A judged segment that was kept: a folder with ``case.json``."""
+    """A judged segment that was kept: a folder with ``case.json``.
+
+    Attributes:
+        path: The folder.
+        called: Its name among others, see :func:`told_apart`; empty: its base name.
+    """
 
     path: Path
+    called: str = ''
 
     @property
     def name(self) -> str:
-        """Its name without folders."""
-        return base_name(self.path)
+        """Its name, with no more folders than tell it apart."""
+        return self.called or base_name(self.path)
 
 
 @dataclass(frozen=True)
 class BagSource:
-    """A recording: a rosbag2 folder, one of its files, or a rosbag1 file."""
+    """A recording: a rosbag2 folder, one of its files, or a rosbag1 file.
+
+    Attributes:
+        path: The folder or file.
+        called: Its name among others, see :func:`told_apart`; empty: its base name.
+    """
 
     path: Path
+    called: str = ''
 
     @property
     def name(self) -> str:
-        """Its name without folders."""
-        return base_name(self.path)
+        """Its name, with no more folders than tell it apart."""
+        return self.called or base_name(self.path)
 
 
 Source = CaseSource | BagSource
@@ -72,8 +84,9 @@ def find_sources(patterns: Sequence[str]) -> tuple[list[Source], list[Skipped]]:
 
     Returns:
         The sources in the order of the patterns and, within one, of their names, each once
-        however often it is meant; and a note for each pattern that means nothing
-        (``no_source``), names no bag (``not_a_bag``) or cannot be read (``unreadable``).
+        however often it is meant, with names that tell them apart; and a note for each pattern
+        that means nothing (``no_source``), names no bag (``not_a_bag``) or cannot be read
+        (``unreadable``).
     """
     found: dict[Path, Source] = {}
     skipped: list[Skipped] = []
@@ -89,7 +102,43 @@ def find_sources(patterns: Sequence[str]) -> tuple[list[Source], list[Skipped]]:
             skipped.append(_nothing(path, here))
         for source in sources:
             found.setdefault(source.path.resolve(), source)
-    return list(found.values()), skipped
+    return told_apart(list(found.values())), skipped
+
+
+def told_apart(sources: Sequence[Source]) -> list[Source]:
+    """Give sources of one base name as many of the folders that they lie in as tell them apart.
+
+    All of one base name get as many, for example ``monday/bag`` and ``friday/bag``; a name depends
+    on nothing but the sources that it is told apart from.
+
+    Args:
+        sources: The sources.
+
+    Returns:
+        The same, in the same order.
+    """
+    alike: dict[str, list[Path]] = {}
+    for source in sources:
+        alike.setdefault(base_name(source.path), []).append(_absolute(source.path))
+    depths = {name: _depth(list(dict.fromkeys(paths))) for name, paths in alike.items()}
+    return [_called(source, depths[base_name(source.path)]) for source in sources]
+
+
+def _called(source: Source, depth: int) -> Source:
+    parts = _absolute(source.path).parts[-depth:]
+    return replace(source, called='/'.join(parts).lstrip('/') if depth > 1 else '')
+
+
+def _depth(paths: Sequence[Path]) -> int:
+    """How many names at the ends of different paths make them differ."""
+    depth = 1
+    while len({path.parts[-depth:] for path in paths}) < len(paths):
+        depth += 1
+    return depth
+
+
+def _absolute(path: Path) -> Path:
+    return path.resolve() if path.name in ('', '..') else path.parent.resolve() / path.name
 
 
 def is_bag_folder(folder: Path) -> bool:

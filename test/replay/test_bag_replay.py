@@ -27,6 +27,7 @@ from harness_eval.decode import Decoder
 from harness_eval.outcome_messages import outcome_bytes, OUTCOME_TYPE, VERDICT_TYPE
 from harness_eval.replay.bags import Bag
 from harness_eval.replay.jobs import replay
+from harness_eval.replay.labels import Label, LabelsError, match_labels
 from harness_eval.replay.recorded import recorded
 from harness_eval.replay.results import Replayed
 from harness_eval.replay.sources import BagSource
@@ -425,6 +426,30 @@ def test_outcomes_in_a_bag_are_those_on_record(make_cell: Callable[..., Recorded
     known = recorded([BagSource(bag)])
     assert [one.outcome for one in known.results] == [first, cell.outcomes[1]]
     assert not known.skipped
+
+
+def test_bags_of_one_name_keep_their_results_and_labels_apart(tmp_path: Path) -> None:
+    config = write_config(tmp_path / 'cell.yaml')
+    for folder, finger in (('monday', 0.95), ('friday', 0.02)):
+        part = tmp_path / folder
+        part.mkdir()
+        one = RecordedCell(part)
+        one.whole_run('a', finger)
+        one.close()
+        write_bag(part / 'bag', one.recorded)
+    bags = [BagSource(tmp_path / folder / 'bag') for folder in ('monday', 'friday')]
+    results = replay(bags, config)
+    assert [(one.key, one.outcome.label) for one in results.results] == [
+        (('monday/bag', 'a', 0), 'success'),
+        (('friday/bag', 'a', 0), 'failure'),
+    ]
+    label = Label('a', correct=False, source='friday/bag')
+    assert [one.truth for one in match_labels(results.results, [label]).results] == [
+        None,
+        label.truth,
+    ]
+    with pytest.raises(LabelsError, match='labels_ambiguous'):
+        match_labels(results.results, [dataclasses.replace(label, source='bag')])
 
 
 def test_verdicts_in_a_bag_count_where_it_has_no_outcomes(

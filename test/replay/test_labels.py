@@ -176,7 +176,23 @@ def test_a_source_says_which_where_run_ids_repeat() -> None:
     labels = [Label('a', True, source='mon.mcap'), Label('a', False, source='tue.mcap')]
     found, _ = assign(labels, keys)
     assert {place: label.correct for place, label in found.items()} == {0: True, 2: False}
-    assert parse('run_id,label,source\na,no,bags/mon.mcap/\n')[0].source == 'mon.mcap'
+    assert parse('run_id,label,source\na,no,bags/mon.mcap/\n')[0].source == 'bags/mon.mcap'
+
+
+@pytest.mark.parametrize(
+    ('said', 'name', 'meant'),
+    [
+        ('bags/mon', 'mon', True),
+        ('mon', 'bags/mon', True),
+        ('bags/mon', 'bags/mon', True),
+        ('other/mon', 'bags/mon', False),
+        ('bags/tue', 'mon', False),
+        ('on', 'mon', False),
+    ],
+)
+def test_a_source_may_be_said_with_folders(said: str, name: str, meant: bool) -> None:
+    found, unmatched = assign([Label('a', True, source=said)], [(name, 'a', 0)])
+    assert (len(found), len(unmatched)) == ((1, 0) if meant else (0, 1))
 
 
 @pytest.mark.parametrize('segment', [None, 0])

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from hypothesis import given
+import hypothesis.strategies as st
 import pytest
 from recordings import mcap, ros1, rosbag2, split
 from rosbags.rosbag2 import StoragePlugin
 
-from harness_eval.replay.sources import BagSource, CaseSource, find_sources
+from harness_eval.replay.sources import BagSource, CaseSource, find_sources, told_apart
 
 ITEMS = [('/a', 10**9 + n, f'{n}') for n in range(6)]
 
@@ -83,6 +85,41 @@ def test_what_is_meant_twice_comes_once_at_its_first_place(tmp_path: Path) -> No
     link.symlink_to(one)
     assert [s.name for s in found(one, tmp_path, link)] == ['b', 'a']
     assert found(other, other) == [CaseSource(other)]
+
+
+def test_sources_of_one_name_are_told_apart_by_their_folders(tmp_path: Path) -> None:
+    for folder in ('monday/arm/bag', 'friday/arm/bag', 'friday/base/bag', 'other'):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / 'metadata.yaml').touch()
+    sources, _ = find_sources([str(tmp_path)])
+    assert [one.name for one in sources] == [
+        'friday/arm/bag',
+        'friday/base/bag',
+        'monday/arm/bag',
+        'other',
+    ]
+    backwards, _ = find_sources([str(one.path) for one in reversed(sources)])
+    assert [one.name for one in backwards] == [one.name for one in reversed(sources)]
+    assert [one.name for one in found(tmp_path / 'monday')] == ['bag']
+
+
+def test_names_do_not_depend_on_the_folder_that_one_is_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in ('monday/bag', 'friday/bag'):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / 'metadata.yaml').touch()
+    monkeypatch.chdir(tmp_path / 'friday' / 'bag')
+    sources, _ = find_sources(['.', '../../monday/bag'])
+    assert [one.name for one in sources] == ['friday/bag', 'monday/bag']
+
+
+@given(st.lists(st.lists(st.sampled_from('ab'), min_size=1, max_size=4), min_size=1, max_size=6))
+def test_names_are_unique_whatever_lies_where(paths: list[list[str]]) -> None:
+    sources = [BagSource(Path('/nowhere', *one)) for one in paths]
+    names = {one.path: one.name for one in told_apart(sources)}
+    assert len(set(names.values())) == len(names) == len({tuple(one) for one in paths})
+    assert told_apart(told_apart(sources)) == told_apart(sources)
 
 
 def test_a_link_that_leads_back_up_ends(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def open_bag(source: BagSource | Path) -> Bag:
             ``bag_locked``: nothing of it can be used.
     """
     path = source.path if isinstance(source, BagSource) else source
-    name = base_name(path)
+    name = source.name if isinstance(source, BagSource) else base_name(path)
     skipped: list[Skipped] = []
     note = notes_into(skipped, name)
     try:
