@@ -18,7 +18,14 @@ import typer
 
 from harness_eval.cli.compare_text import comparison_parts
 from harness_eval.cli.exit_codes import OK, USAGE
-from harness_eval.cli.judged_input import LabelsOption, need_page, need_statistics, tell
+from harness_eval.cli.judged_input import (
+    LabelsOption,
+    need_page,
+    need_statistics,
+    need_writable,
+    tell,
+    tell_unmatched,
+)
 from harness_eval.cli.screen import print_screen, refuse
 from harness_eval.cli.workers import (
     Answers,
@@ -26,6 +33,7 @@ from harness_eval.cli.workers import (
     DaskOption,
     JobsOption,
     progress_bar,
+    warnings_told,
     working,
 )
 from harness_eval.config import ConfigError
@@ -66,7 +74,10 @@ _Sources = Annotated[
     ),
 ]
 _MinGain = Annotated[
-    float, typer.Option('--min-gain', min=0.0, help='Mean gain that a promotion takes.')
+    float,
+    typer.Option(
+        '--min-gain', min=0.0, help='Mean gain that a promotion takes, over all tools or in one.'
+    ),
 ]
 _Significance = Annotated[
     float,
@@ -102,17 +113,15 @@ def compare(
 ) -> None:
     """Compare two configurations on the same runs: promote the candidate, hold it or reject it.
 
-    A promotion takes a mean gain of --min-gain that is no chance, and no labelled run that got
-    worse. The code is 0 for promote, 1 for reject, 3 for hold.
+    A promotion takes a mean gain of --min-gain, over all tools or in one, that is no chance, and
+    nothing that got worse. The code is 0 for promote, 1 for reject, 3 for hold.
     """
     from harness_eval.replay.compare import compare as compared
 
     need_statistics()
     if html is not None:
         need_page()
-    for path in (html, json, junit):
-        if path is not None and not path.absolute().parent.is_dir():
-            refuse(f'{path.name} cannot be written: its folder does not exist')
+    need_writable(html, json, junit)
     if not 0.0 < significance < 1.0 or not min_gain < float('inf'):
         refuse('--significance lies between 0 and 1, and --min-gain is a finite number')
     known = _labels(labels)
@@ -178,7 +187,7 @@ def _replayed(
     from harness_eval.replay.jobs import replay
 
     try:
-        with progress_bar(quiet=False) as progress:
+        with warnings_told(), progress_bar(quiet=False) as progress:
             return replay(
                 sources,
                 config,
@@ -232,7 +241,8 @@ def _labelled(
     except EvaluationError as error:
         refuse(error.message)
     nowhere = [one for one in matched[0].unmatched if one in matched[1].unmatched]
-    tell((f'{path.name}, {one}: no such result' for one in nowhere), 'labels')
+    keys = [one.key for side in sides for one in side.results]
+    tell_unmatched(path, nowhere, keys, 'result')
     return [
         dataclasses.replace(side, results=one.results)
         for side, one in zip(sides, matched, strict=True)

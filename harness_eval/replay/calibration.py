@@ -23,9 +23,9 @@ by the same cases is paid for:
   highest thresholds, so a sequence from above would stop at once. A short grid is tested at the
   level that Bonferroni gives each, and the lowest safe one is taken.
 
-What is shown is that the rate lies at or below the maximum that was asked for, and nothing smaller.
-The bound of Clopper and Pearson at the threshold that was chosen may lie lower, but it is that of a
-threshold chosen beforehand: with few distinct scores it fails more often than the confidence says.
+What is shown is that the rate lies at or below the maximum that was asked for, and nothing less.
+The bound of Clopper and Pearson at the chosen threshold may lie lower, but it is that of a
+threshold fixed beforehand: with few distinct scores it fails more often than the confidence says.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ Each segment that both replays judged is compared by the most trusted metric tha
 
 A difference is what the candidate has more of it, cut to [-1, 1], so that none counts more than a
 wrong verdict put right. A segment without any metric says nothing and vetoes nothing.
+:mod:`harness_eval.replay.decision` says what the differences come to.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from collections.abc import Iterable, Mapping
 import math
 
 from harness_eval.contract import EvaluationError
-from harness_eval.replay.comparison import agrees, Comparison, Decision, Pair
-from harness_eval.replay.paired_test import fewest_differing, paired_test, PairedTest
+from harness_eval.replay.comparison import agrees, Comparison, Pair
+from harness_eval.replay.decision import decide, Rule
 from harness_eval.replay.results import Metric, Replayed, Result, Truth
 
 MIN_GAIN = 0.05
@@ -27,8 +28,6 @@ MIN_GAIN = 0.05
 
 SIGNIFICANCE = 0.05
 """Largest probability of chance at which a mean counts as better, or as worse."""
-
-_ROUNDING = 1e-9
 
 
 class CompareError(EvaluationError):
@@ -47,26 +46,22 @@ def compare(
     Args:
         base: A replay with the configuration in use.
         candidate: A replay of the same sources with the other one.
-        min_gain: Mean difference that a promotion takes, at least 0.
+        min_gain: Mean difference that a promotion takes over all tools or within one, at least 0.
         significance: Largest probability of chance that counts, above 0 and below 1.
 
     Raises:
         CompareError: ``conflicting_truth``: the two replays know different truths of a segment.
         ValueError: ``min_gain`` or ``significance`` is out of range.
     """
-    if not 0.0 <= min_gain < math.inf or not 0.0 < significance < 1.0:
-        raise ValueError(f'min_gain {min_gain} or significance {significance} is out of range')
+    rule = Rule(min_gain, significance)
     matched, unpaired = _matched(base.results, candidate.results)
     metrics, notes = _metrics(base.metrics, candidate.metrics)
     pairs = tuple(_compared(first, second, metrics) for first, second in matched)
-    differences = [pair.difference for pair in pairs if pair.metric]
-    mean = math.fsum(differences) / len(differences) if differences else float('nan')
-    test = paired_test(differences)
-    decision, reasons = _decided(pairs, mean, test, min_gain, significance)
+    decision, reasons, mean, test = decide(pairs, rule)
     notes += _lost(pairs)
     return Comparison(
         decision,
-        tuple(reasons),
+        reasons,
         pairs,
         mean,
         test,
@@ -78,47 +73,6 @@ def compare(
         tuple(dict.fromkeys((*base.skipped, *candidate.skipped))),
         tuple(notes),
     )
-
-
-def _decided(
-    pairs: tuple[Pair, ...], mean: float, test: PairedTest, min_gain: float, significance: float
-) -> tuple[Decision, list[str]]:
-    regressions = sum(pair.regression for pair in pairs)
-    compared = sum(bool(pair.metric) for pair in pairs)
-    worse = compared > 0 and mean < 0.0 and test.worse <= significance
-    rejections = []
-    if regressions:
-        many = f'{regressions} labelled segments' if regressions > 1 else '1 labelled segment'
-        rejections.append(f'{many} got worse, which nothing else makes up for')
-    if worse:
-        rejections.append(
-            f'worse by {-mean:.4g} on average over {compared} segments, p = {test.worse:.2g}'
-        )
-    if rejections:
-        return Decision.REJECT, rejections
-    if not compared:
-        found = f'{len(pairs)} segments, none of them' if pairs else 'no segment at all'
-        return Decision.HOLD, [
-            f'nothing to compare: found {found} with a truth, a metric or a score in both'
-        ]
-    if not test.differing:
-        return Decision.HOLD, [f'neither better nor worse on any of {compared} segments']
-    gain = f'the gain of {mean:.4g} on average over {compared} segments'
-    holds = []
-    if mean < min_gain - _ROUNDING:
-        holds.append(f'{gain} is less than the {min_gain:g} that a promotion takes')
-    if test.better > significance:
-        why = f'{gain} may be chance: p = {test.better:.2g}, above {significance:g}'
-        needed = fewest_differing(significance)
-        if test.differing < needed:
-            why += f'; {test.differing} segments differ, and fewer than {needed} show nothing'
-        holds.append(why)
-    if holds:
-        return Decision.HOLD, holds
-    return Decision.PROMOTE, [
-        f'better by {mean:.4g} on average over {compared} segments, p = {test.better:.2g}, and no '
-        'labelled segment got worse'
-    ]
 
 
 def _lost(pairs: Iterable[Pair]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from enum import Enum
 import math
@@ -124,10 +125,7 @@ class Comparison:
 
     def by_tool(self) -> dict[str, tuple[Pair, ...]]:
         """The pairs of each tool, in order of their first."""
-        found: dict[str, list[Pair]] = defaultdict(list)
-        for pair in self.pairs:
-            found[pair.candidate.completion.tool].append(pair)
-        return {tool: tuple(pairs) for tool, pairs in found.items()}
+        return by_tool(self.pairs)
 
     def verdicts(self) -> tuple[int, int]:
         """How many of the pairs have a verdict under the base, and under the candidate."""
@@ -161,6 +159,25 @@ class Comparison:
         }
 
 
+def by_tool(pairs: Iterable[Pair]) -> dict[str, tuple[Pair, ...]]:
+    """Pairs of each tool, in order of their first."""
+    found: dict[str, list[Pair]] = defaultdict(list)
+    for pair in pairs:
+        found[pair.candidate.completion.tool].append(pair)
+    return {tool: tuple(these) for tool, these in found.items()}
+
+
+def differences(pairs: Iterable[Pair]) -> list[float]:
+    """The differences of the pairs that have a metric."""
+    return [pair.difference for pair in pairs if pair.metric]
+
+
+def mean_gain(pairs: Iterable[Pair]) -> float:
+    """Mean difference of the pairs that have a metric; NaN: none has."""
+    found = differences(pairs)
+    return math.fsum(found) / len(found) if found else float('nan')
+
+
 def agrees(result: Result, truth: Truth | None) -> bool | None:
     """Whether the verdict agrees with the truth; None: no truth, or no verdict that could.
 
@@ -181,11 +198,10 @@ def said(result: Result) -> str:
 
 
 def _tool(pairs: tuple[Pair, ...]) -> dict[str, Any]:
-    differences = [pair.difference for pair in pairs if pair.metric]
     return {
         'segments': len(pairs),
-        'compared': len(differences),
-        'mean_gain': math.fsum(differences) / len(differences) if differences else None,
+        'compared': len(differences(pairs)),
+        'mean_gain': _number(mean_gain(pairs)),
         'regressions': sum(pair.regression for pair in pairs),
         'corrections': sum(pair.correction for pair in pairs),
         'changed': sum(pair.changed for pair in pairs),

@@ -10,10 +10,13 @@ import math
 from hypothesis import given, settings
 import hypothesis.strategies as st
 from judged_results import LABELS, replayed, result_of, runs
+import numpy as np
 import pytest
+from scipy.stats import binom
 
 from harness_eval.replay.compare import compare, CompareError
-from harness_eval.replay.comparison import Comparison, Decision
+from harness_eval.replay.comparison import Comparison, Decision, Pair
+from harness_eval.replay.decision import decide, Rule
 from harness_eval.replay.paired_test import fewest_differing, paired_test
 from harness_eval.replay.results import Metric, Replayed, Skipped, Truth
 
@@ -92,6 +95,89 @@ def test_the_gain_and_the_probability_that_are_needed_can_be_chosen() -> None:
     for bad in ({'min_gain': -0.1}, {'min_gain': math.nan}, {'significance': 0.0}):
         with pytest.raises(ValueError, match='out of range'):
             compare(base, better, **bad)
+
+
+# --- several tools ----------------------------------------------------------------------------
+
+
+def of_tools(**tools: tuple[str, str]) -> Comparison:
+    """Compare runs of several tools that really succeeded: ``r`` is right, ``w`` wrong."""
+    words = {'r': RIGHT, 'w': WRONG}
+    sides = [
+        replayed(
+            *(
+                result_of(words[one], f'{tool}_{number}', tool=tool, truth=True)
+                for tool, said in tools.items()
+                for number, one in enumerate(said[side])
+            )
+        )
+        for side in (0, 1)
+    ]
+    return compare(*sides)
+
+
+def scored_tools(**tools: tuple[list[float], list[float]]) -> Comparison:
+    sides = [
+        replayed(
+            *(
+                result_of('success', f'{tool}_{number}', tool=tool, score=one)
+                for tool, scores in tools.items()
+                for number, one in enumerate(scores[side])
+            )
+        )
+        for side in (0, 1)
+    ]
+    return compare(*sides)
+
+
+def test_a_gain_within_one_tool_promotes_however_many_others_lie_beside_it() -> None:
+    same = ('r' * 150, 'r' * 150)
+    found = of_tools(pick=('w' * 10 + 'r' * 40, 'r' * 50), place=same, pour=same)
+    assert found.mean < 0.05
+    assert found.decision is Decision.PROMOTE
+    assert found.reasons == (
+        'better by 0.2 on average over 50 segments of pick, p = 0.00098, and by 0.02857 on '
+        'average over 350 segments, and no labelled segment got worse',
+    )
+
+
+def test_a_gain_within_one_tool_that_may_be_chance_holds() -> None:
+    found = of_tools(pick=('wwwwrr', 'rrrrrr'), place=('r' * 150 + 'w', 'r' * 151))
+    assert found.test.better < 0.05
+    assert found.decision is Decision.HOLD
+    assert found.reasons == (
+        'the gain of 0.03185 on average over 157 segments is less than the 0.05 that a promotion '
+        'takes',
+        'the gain of 0.6667 on average over 6 segments of pick may be chance: p = 0.062, above '
+        '0.025; 4 segments differ, and fewer than 6 show nothing',
+    )
+
+
+def test_a_tool_that_surely_gets_worse_rejects_though_all_together_gain() -> None:
+    lower = ([0.9] * 10, [0.6] * 10)
+    found = scored_tools(pick=([0.1] * 30, [0.9] * 30), place=lower)
+    assert found.mean > 0.5
+    assert found.decision is Decision.REJECT
+    assert found.reasons == ('worse by 0.3 on average over 10 segments of place, p = 0.00098',)
+
+
+def test_equally_good_configurations_are_promoted_no_more_often_than_chance_may() -> None:
+    """However many tools there are; with any gain enough, so that only the tests stand between."""
+    rng, draws, rule = np.random.default_rng(4), 150, Rule(min_gain=0.0, significance=0.2)
+    sides = [result_of('success', tool=f'tool_{number}') for number in range(6)]
+    decisions = []
+    for _ in range(draws):
+        signs = rng.choice([-1.0, 1.0], (len(sides), 12))
+        pairs = [
+            Pair(one, one, metric='score', difference=0.5 * sign)
+            for one, row in zip(sides, signs, strict=True)
+            for sign in row
+        ]
+        decisions.append(decide(pairs, rule)[0])
+    # A rate at its limit stays below these with a probability of 1 - 1e-4.
+    promoted, rejected = decisions.count(Decision.PROMOTE), decisions.count(Decision.REJECT)
+    assert 0 < promoted <= binom.ppf(1 - 1e-4, draws, rule.significance)
+    assert 0 < rejected <= binom.ppf(1 - 1e-4, draws, 2 * rule.significance)
 
 
 # --- rejection --------------------------------------------------------------------------------

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-import math
 
-from harness_eval.replay.comparison import Comparison
+from harness_eval.replay.comparison import Comparison, differences, mean_gain
 from harness_eval.replay.report.entries import safe
 from harness_eval.replay.scores import Number, Rate, Scores, ToolScores
 
@@ -96,14 +95,14 @@ def gain_table(comparison: Comparison) -> Table:
     tools = comparison.by_tool()
     groups = {**({'all': comparison.pairs} if len(tools) != 1 else {}), **tools}
     for tool, pairs in groups.items():
-        gains = [pair.difference for pair in pairs if pair.metric]
-        gain = f'{math.fsum(gains) / len(gains):+.3f}' if gains else NONE
+        compared = len(differences(pairs))
+        gain = f'{mean_gain(pairs):+.3f}' if compared else NONE
         rows.append(
             [
                 Cell(safe(tool, 100)),
                 Cell(str(len(pairs))),
-                Cell(str(len(gains))),
-                Cell(gain, title='' if gains else 'nothing is known of these segments'),
+                Cell(str(compared)),
+                Cell(gain, title='' if compared else 'nothing is known of these segments'),
                 Cell(str(sum(pair.correction for pair in pairs))),
                 Cell(str(sum(pair.regression for pair in pairs))),
                 Cell(str(sum(pair.changed for pair in pairs))),
