@@ -9,7 +9,8 @@ Each segment that both replays judged is compared by the most trusted metric tha
 3. ``score``: the judge's own score, in [0, 1]; that of an abstention too, if it has one.
 
 A difference is what the candidate has more of it, cut to [-1, 1], so that none counts more than a
-wrong verdict put right. A segment without any metric says nothing and vetoes nothing.
+wrong verdict put right. A score is that of success: of a run that truly failed a lower one is the
+better one. A segment without any metric says nothing and vetoes nothing.
 :mod:`harness_eval.replay.decision` says what the differences come to.
 """
 
@@ -135,7 +136,7 @@ def _compared(base: Result, candidate: Result, metrics: Mapping[str, Metric]) ->
             for one in (metric,)
             if one is not None
         ),
-        ('score', '', 1.0, _score(base), _score(candidate)),
+        ('score', '', _better_score(truth), _score(base), _score(candidate)),
     )
     for kind, name, unit, first, second in values:
         if first is not None and second is not None:
@@ -147,6 +148,11 @@ def _compared(base: Result, candidate: Result, metrics: Mapping[str, Metric]) ->
 def _agreement(result: Result, truth: Truth | None) -> float | None:
     found = agrees(result, truth)
     return None if found is None else float(found)
+
+
+def _better_score(truth: Truth | None) -> float:
+    """Which way a score gets better; a high one of a run that truly failed is the worse one."""
+    return -1.0 if truth is not None and not truth.correct else 1.0
 
 
 def _signed(metric: Metric) -> float:

@@ -395,6 +395,18 @@ def test_the_score_of_an_abstention_counts() -> None:
     assert found.pairs[0].difference == pytest.approx(0.3)
 
 
+@pytest.mark.parametrize(('truth', 'difference'), [(None, -0.5), (True, -0.5), (False, 0.5)])
+def test_a_lower_score_of_a_run_that_truly_failed_is_the_better_one(
+    truth: bool | None, difference: float
+) -> None:
+    unsure = result_of('abstained', truth=truth)
+    unsure = replace(unsure, outcome=replace(unsure.outcome, score=0.75))
+    sure = result_of('failure', truth=truth, score=0.25)
+    one = compare(replayed(unsure), replayed(sure)).pairs[0]
+    assert (one.metric, one.difference) == ('score', difference)
+    assert (one.base_value, one.candidate_value) == (0.75, 0.25)
+
+
 def test_two_truths_of_one_segment_are_an_error() -> None:
     with pytest.raises(CompareError, match='replay both with the same labels') as caught:
         compare(
