@@ -40,14 +40,15 @@ def read_completions(
         Completions with their receipts (nanoseconds), in order of receipt, of one receipt in the
         order of the configuration; and notes on sources that are not in the bag
         (``no_such_topic``, ``wrong_type``, ``unknown_type``) and on messages that cannot be read
-        (the kind of the error), which name topic and time.
+        (the kind of the error), which name topic and time; ``bag_damaged`` where fewer messages
+        are found than there should be.
     """
     found: list[tuple[Completion, int]] = []
     skipped: list[Skipped] = []
     for source in config.completions:
         reader = CompletionReader(source, decoder, max(bag.start, 1))
         try:
-            topic = resolve_topic(bag.topics, reader.topic, (reader.type,), namespace).name
+            described = resolve_topic(bag.topics, reader.topic, (reader.type,), namespace)
             decoder.typestore_for(reader.type)
         except SourceError as error:
             text = f'no completions from here: {error.message}'
@@ -59,10 +60,12 @@ def read_completions(
             text = f'the completions on {reader.topic} cannot be read: {error.message}'
             skipped.append(Skipped(bag.name, error.kind, text))
             continue
-        malformed = 0
+        topic = described.name
+        malformed = came = 0
         for message in bag.messages((topic,)):
+            came += 1
             try:
-                found += [(one, message.receipt) for one in reader.read(message.data)]
+                found += [(one, message.receipt) for one in _read(reader, message.data)]
             except DecodeError as error:
                 malformed += 1
                 if malformed <= MAX_MALFORMED:
@@ -73,5 +76,24 @@ def read_completions(
             skipped.append(
                 Skipped(bag.name, 'malformed_message', f'{topic}: {more} more cannot be read')
             )
+        if described.count is not None and came < described.count and not bag.skipped:
+            # A damaged index hides messages without any other sign.
+            skipped.append(
+                Skipped(
+                    bag.name,
+                    'bag_damaged',
+                    f'{topic} has {described.count} messages by what the bag says of itself, but '
+                    f'{came} are found; runs may be missing. Copy the bag again',
+                )
+            )
     found.sort(key=lambda one: one[1])  # stable
     return found, skipped
+
+
+def _read(reader: CompletionReader, data: bytes) -> list[Completion]:
+    try:
+        return reader.read(data)
+    except AttributeError as error:
+        raise DecodeError(
+            'wrong_definition', f'{reader.type} is defined otherwise in the bag: {error}'
+        ) from None

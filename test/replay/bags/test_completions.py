@@ -9,7 +9,9 @@ from typing import Any
 from cdr_messages import JOINT_STATE, joint_state
 from pipeline_world import COMPLETION
 from pipeline_world import DECODER as PIPELINE_DECODER
+import pytest
 from rosbags.rosbag2 import StoragePlugin, Writer
+from rosbags.typesys import get_types_from_msg, get_typestore, Stores
 
 from harness_eval.completions import GOAL_STATUS
 from harness_eval.config import Config
@@ -163,6 +165,34 @@ def test_a_malformed_completion_is_named_and_the_others_are_read(tmp_path: Path)
     assert [c.run_id for c, _ in found] == ['one', 'other']
     assert (note.source, note.kind) == ('bag', 'malformed_message')
     assert note.message.startswith('/tool_completions at 2.000 s: ')
+
+
+def test_a_completion_that_the_bag_defines_otherwise_is_named(tmp_path: Path) -> None:
+    store = get_typestore(Stores.EMPTY)
+    store.register(get_types_from_msg('string run_id\nstring tool\n', COMPLETION))
+    message = store.types[COMPLETION](run_id='one', tool='pick')
+    with Writer(tmp_path / 'bag', version=9, storage_plugin=StoragePlugin.MCAP) as writer:
+        topic = writer.add_connection('/tool_completions', COMPLETION, typestore=store)
+        writer.write(topic, SECOND, bytes(store.serialize_cdr(message, COMPLETION)))
+    with open_bag(tmp_path / 'bag') as bag:
+        decoder, _ = decoder_for(bag, environment={})
+        found, (note,) = read_completions(bag, Config(), decoder)
+    assert (found, note.kind) == ([], 'wrong_definition')
+    assert 'ToolCompletion is defined otherwise in the bag' in note.message
+
+
+@pytest.mark.parametrize('plugin', StoragePlugin)
+def test_completions_that_a_damaged_index_hides_are_told(
+    plugin: StoragePlugin, tmp_path: Path
+) -> None:
+    recorded = [('/tool_completions', COMPLETION, n, completion(f'{n}')) for n in (1, 2)]
+    assert read(tmp_path, recorded, plugin=plugin)[1] == []
+    metadata = tmp_path / 'bag' / 'metadata.yaml'
+    metadata.write_text(metadata.read_text().replace('message_count: 2', 'message_count: 5'))
+    with open_bag(tmp_path / 'bag') as bag:
+        found, (note,) = read_completions(bag, Config(), decoder_for(bag, environment={})[0])
+    assert (len(found), note.kind) == (2, 'bag_damaged')
+    assert 'has 5 messages by what the bag says of itself, but 2 are found' in note.message
 
 
 def test_of_many_malformed_ones_a_few_are_named(tmp_path: Path) -> None:
