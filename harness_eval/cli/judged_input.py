@@ -17,12 +17,14 @@ from harness_eval.config.errors import did_you_mean
 from harness_eval.contract import EvaluationError
 from harness_eval.lines import describe
 from harness_eval.replay.label_file import read_labels
-from harness_eval.replay.labels import Label, match_labels, Matched
+from harness_eval.replay.labels import Key, Label, match_labels, Matched
 from harness_eval.replay.results import Replayed, Result, Skipped
 
 MOST_TOLD = 20
 """Lines of one kind on the standard error."""
 
+_MOST_NAMED = 3
+"""Segments that are named in a line."""
 _RESULTS_SUFFIX = '.json'
 
 # typer reads these at run time, on Python 3.10 too.
@@ -99,6 +101,17 @@ def _need(names: str, *packages: str) -> None:
             refuse(f'this needs {names}: pip install "harness_eval[replay]" ({describe(error)})')
 
 
+def need_writable(*paths: Path | None) -> None:
+    """End the command before the work, unless these files can be written after it."""
+    for path in paths:
+        if path is None:
+            continue
+        if not path.absolute().parent.is_dir():
+            refuse(f'{path.name} cannot be written: its folder does not exist')
+        if path.is_dir():
+            refuse(f'{path.resolve().name} cannot be written: it is a folder')
+
+
 def write_json(path: Path, value: dict[str, Any]) -> None:
     """Write a file of JSON; that it cannot be written ends the command."""
     write_text(path, json.dumps(value, indent=1, allow_nan=False) + '\n')
@@ -109,7 +122,7 @@ def write_text(path: Path, text: str) -> None:
     try:
         path.write_text(text, 'utf-8')
     except OSError as error:
-        refuse(f'{path.name} cannot be written: {describe(error)}')
+        refuse(f'{path.name} cannot be written: {error.strerror or describe(error)}')
 
 
 def tell(lines: Iterable[str], what: str) -> None:
@@ -124,6 +137,33 @@ def tell(lines: Iterable[str], what: str) -> None:
         complain(line)
     if len(every) > MOST_TOLD:
         complain(f'and {len(every) - MOST_TOLD} more {what}')
+
+
+def tell_unmatched(path: Path, labels: Iterable[Label], keys: Iterable[Key], what: str) -> None:
+    """Complain of labels that belong to nothing, and say what they may have meant.
+
+    Args:
+        path: The file of labels.
+        labels: Those that belong to nothing.
+        keys: What they could have belonged to.
+        what: What that is, in the singular.
+    """
+    runs: dict[str, list[Key]] = {}
+    for key in keys:
+        runs.setdefault(key[1].strip(), []).append(key)
+    tell((_unmatched(path, one, runs.get(one.run_id, ()), what) for one in labels), 'labels')
+
+
+def _unmatched(path: Path, label: Label, keys: Sequence[Key], what: str) -> str:
+    said = f'{path.name}, {label}: no such {what}'
+    if not keys:
+        return said
+    there = ', '.join(
+        f'segment {segment} of {plain(source, 80)!r}' for source, _, segment in keys[:_MOST_NAMED]
+    )
+    more = ', …' if len(keys) > _MOST_NAMED else ''
+    advice = '; the column source may be empty' if label.source else ''
+    return f'{said}; of that run there is {there}{more}{advice}'
 
 
 def word(correct: bool) -> str:
@@ -157,7 +197,7 @@ def _read_results(path: Path) -> Replayed:
     try:
         return Replayed.from_json(path.read_text('utf-8'), path.parent)
     except OSError as error:
-        refuse(f'{path.name} cannot be read: {describe(error)}')
+        refuse(f'{path.name} cannot be read: {error.strerror or describe(error)}')
     except UnicodeDecodeError:
         refuse(f'{path.name} is no file of results: it is not UTF-8')
     except EvaluationError as error:
@@ -184,7 +224,7 @@ def _matched(results: Sequence[Result], labels: Path | None) -> Matched:
     except EvaluationError as error:
         refuse(error.message)
     if results:
-        tell((f'{labels.name}, {one}: no such result' for one in matched.unmatched), 'labels')
+        tell_unmatched(labels, matched.unmatched, [one.key for one in results], 'result')
     tell(
         (
             f'{one.result.completion.run_id} segment {one.result.completion.segment}: the label '

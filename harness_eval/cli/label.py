@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from harness_eval.cases import CaseError
-from harness_eval.cli.judged_input import many, tell, word
+from harness_eval.cli.judged_input import many, tell_unmatched, word
 from harness_eval.cli.screen import complain, plain, print_screen, refuse
 from harness_eval.contract import EvaluationError
 from harness_eval.replay.case_labels import LabelledCase, read_labelled_case, write_label
@@ -32,7 +32,7 @@ def label(cases: _Cases, labels: _Labels) -> None:
         found, unmatched = assign(read_labels(labels), [case.key for case in known])
     except EvaluationError as error:
         refuse(error.message)
-    tell((f'{labels.name}, {one}: no such case' for one in unmatched), 'labels')
+    tell_unmatched(labels, unmatched, [case.key for case in known], 'case')
     failed = 0
     for place, one in sorted(found.items()):
         case, before = known[place], known[place].truth

@@ -16,14 +16,15 @@ from typing import Annotated, Optional, TYPE_CHECKING
 import typer
 
 from harness_eval.cli.exit_codes import EVALUATION_ERROR, USAGE
-from harness_eval.cli.judged_input import need_page
-from harness_eval.cli.screen import complain, print_screen, refuse
+from harness_eval.cli.judged_input import need_page, need_writable, tell_unmatched
+from harness_eval.cli.screen import print_screen, refuse
 from harness_eval.cli.workers import (
     Answers,
     AnswersOption,
     DaskOption,
     JobsOption,
     progress_bar,
+    warnings_told,
     working,
 )
 from harness_eval.config import ConfigError
@@ -35,14 +36,11 @@ if TYPE_CHECKING:
     from harness_eval.replay.labels import Label
     from harness_eval.replay.results import Replayed
 
-MOST_TOLD = 20
-"""Labels without a result that are told one by one."""
-
 # typer reads these at run time, on Python 3.10 too.
 _Sources = Annotated[
     list[str],
     typer.Argument(
-        metavar='SOURCE...',
+        metavar='SOURCE',
         help='Cases, folders of cases, bags of rosbag2 or rosbag1, and globs.',
         show_default=False,
     ),
@@ -114,15 +112,13 @@ def replay(
     The code is 0 when every segment was judged, whatever the verdicts, and 4 when something was
     skipped or ended in an error.
     """
-    from harness_eval.cli.replay_text import results_table, summary, tell_skipped
+    from harness_eval.cli.replay_text import ResultsTable, summary, tell_skipped
     from harness_eval.replay.jobs import replay as judge_again
     from harness_eval.replay.sources import find_sources
 
     if html is not None:
         need_page()
-    for path in (json, junit, html):
-        if path is not None and not path.absolute().parent.is_dir():
-            refuse(f'{path.name} cannot be written: its folder does not exist')
+    need_writable(json, junit, html)
     known = _labels(labels)
     found, missing = find_sources(sources)
     for one in missing:
@@ -131,7 +127,11 @@ def replay(
     with TemporaryDirectory(prefix='harness_eval_') as folder:
         album = Path(folder)
         try:
-            with working(jobs, dask) as executor, progress_bar(quiet) as progress:
+            with (
+                warnings_told(),
+                working(jobs, dask) as executor,
+                progress_bar(quiet) as progress,
+            ):
                 judged = judge_again(
                     found,
                     config,
@@ -163,7 +163,7 @@ def replay(
         _file(junit, lambda: write_junit(junit, judged))
     tell_skipped(judged)
     if not quiet and judged.results:
-        print_screen(results_table(judged.results))
+        print_screen(ResultsTable(judged.results))
     print_screen(summary(judged))
     if judged.skipped or any(one.outcome.kind is OutcomeKind.ERROR for one in judged.results):
         raise typer.Exit(EVALUATION_ERROR)
@@ -192,8 +192,8 @@ def _labelled(judged: Replayed, path: Path | None, labels: Sequence[Label]) -> R
         matched = match_labels(judged.results, labels)
     except EvaluationError as error:
         refuse(error.message)
-    for label in matched.unmatched[:MOST_TOLD]:
-        complain(f'{path.name}, {label}: no such result')
+    if judged.results:
+        tell_unmatched(path, matched.unmatched, [one.key for one in judged.results], 'result')
     return dataclasses.replace(judged, results=matched.results)
 
 

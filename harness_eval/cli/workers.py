@@ -7,12 +7,15 @@ from concurrent.futures import Executor
 from contextlib import contextmanager
 from enum import Enum
 from importlib import import_module
+import logging
+import os
 import sys
+import traceback
 from typing import Annotated, Optional, TYPE_CHECKING
 
 import typer
 
-from harness_eval.cli.screen import plain, refuse
+from harness_eval.cli.screen import complain, plain, refuse
 from harness_eval.lines import describe
 
 if TYPE_CHECKING:
@@ -88,6 +91,29 @@ def _cluster(address: str) -> Iterator[Executor]:
         refuse(f'no Dask scheduler answers at {plain(address, 200)}: {describe(error)}')
     with client:
         yield client.get_executor(pure=False)
+
+
+class _Complaints(logging.Handler):
+    """What a replay warns of, one line on the standard error each."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        complain(record.getMessage())
+        if record.exc_info and os.environ.get('HARNESS_EVAL_TRACEBACK'):
+            traceback.print_exception(*record.exc_info)
+
+
+@contextmanager
+def warnings_told() -> Iterator[None]:
+    """Tell what a replay warns of, until the end of the block."""
+    log = logging.getLogger('harness_eval.replay')
+    handler = _Complaints(logging.WARNING)
+    before, log.propagate = log.propagate, False
+    log.addHandler(handler)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.propagate = before
 
 
 @contextmanager

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 import logging
 from pathlib import Path
 
 from harness_eval.contract import EvaluationError
+from harness_eval.lines import printable
 from harness_eval.replay.bags import (
     completions_from_csv,
     decoder_for,
@@ -24,6 +26,9 @@ log = logging.getLogger('harness_eval.replay')
 
 TASK_SIZE = 16
 """Segments that a worker gets at a time: making evaluators takes longer than judging a few."""
+
+_MOST_TOOLS = 8
+"""Tools that are named in a message."""
 
 Reported = tuple[Completion, int]
 """A completion and its receipt, nanoseconds."""
@@ -75,6 +80,7 @@ def planned(sources: Sequence[Source], how: How, completions: Path | None) -> Pl
     if cases:
         plan.tasks.append(Task(how, cases=tuple(cases)))
     plan.skipped += given.unused()
+    plan.skipped += given.not_required(how.config.evaluation.required_tools)
     return plan
 
 
@@ -115,6 +121,26 @@ class _Given:
             )
         ]
 
+    def not_required(self, required: Collection[str]) -> list[Skipped]:
+        """A note of those that are of no tool that is judged: a person meant them to be."""
+        tools = Counter(one.tool for one, _ in self._all if one.tool not in required)
+        if not tools or self._path is None:
+            return []
+        said = f'{self._path.name}: {_left_out(tools, required)}'
+        return [Skipped(self._path.name, 'not_required', said)]
+
+
+def _left_out(tools: Mapping[str, int], required: Collection[str]) -> str:
+    """Say which completions are not judged; their tools may be misspelt somewhere."""
+    count = sum(tools.values())
+    named = ', '.join(printable(tool, 80) for tool in sorted(tools)[:_MOST_TOOLS])
+    return (
+        f'{count} completion{"" if count == 1 else "s"} of {named}'
+        f'{", …" if len(tools) > _MOST_TOOLS else ""} not judged: required_tools names '
+        f'{", ".join(sorted(required)[:_MOST_TOOLS])}'
+        f'{", …" if len(required) > _MOST_TOOLS else ""}'
+    )
+
 
 def _of_bag(
     source: BagSource, how: How, given: _Given, place: int
@@ -145,6 +171,9 @@ def _looked_into(
     wanted = [one for one in found if one[0].tool in required]
     if not wanted and (found or not notes):
         notes.append(_nothing(source, how, found, given))
+    elif len(wanted) < len(found) and not given.any:
+        others = Counter(one.tool for one, _ in found if one.tool not in required)
+        log.warning('%s: %s', source.name, _left_out(others, required))
     runs = [
         Run(place + number, completion, receipt)
         for number, (completion, receipt) in enumerate(wanted)
@@ -154,7 +183,7 @@ def _looked_into(
 
 def _nothing(source: BagSource, how: How, found: Sequence[Reported], given: _Given) -> Skipped:
     if found:
-        tools = ', '.join(sorted({one.tool for one, _ in found})[:8])
+        tools = ', '.join(sorted({one.tool for one, _ in found})[:_MOST_TOOLS])
         return Skipped(
             source.name,
             'not_required',

@@ -151,7 +151,7 @@ class Player:
                 if outcome.error_kind == 'no_publisher':
                     streams = requests.streams_of(completion.tool)
                     hint = missing_topics(bag.topics, streams)
-                    outcome = replace(outcome, message=outcome.message + hint)
+                    outcome = replace(outcome, message=f'{hint} {outcome.message}'.lstrip())
                 key = completion.run_id, completion.segment
                 yield (
                     ended.number,

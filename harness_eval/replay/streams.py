@@ -94,7 +94,7 @@ def missing_topics(topics: Mapping[str, BagTopic], streams: Iterable[StreamSpec]
         streams: What an observation for the tool needs, topics as resolved.
 
     Returns:
-        Sentences with a space before each; empty if nothing is missing.
+        Sentences; empty if nothing is missing.
     """
     parts = []
     for spec in streams:
@@ -103,5 +103,5 @@ def missing_topics(topics: Mapping[str, BagTopic], streams: Iterable[StreamSpec]
             try:
                 resolve_topic(topics, spec.topic, types)
             except SourceError as error:
-                parts.append(f' {error.message}.')
-    return ''.join(parts)
+                parts.append(f'{error.message}.')
+    return ' '.join(parts)

@@ -47,7 +47,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     cell.whole_run('c', finger=0.7)
     cell.close()
     write_bag(cell.folder / 'bag', cell.recorded)
-    (cell.folder / 'labels.csv').write_text('run_id,label\na,failure\nb,failure\n')
+    (cell.folder / 'labels.csv').write_text(
+        'run_id,label,note\na,failure,slipped later\nb,failure,\nc,success,\n'
+    )
     return cell.folder
 
 
@@ -60,7 +62,7 @@ def test_everything_judged_ends_with_0_whatever_the_verdicts(shell: Shell, folde
     ended = shell('replay', folder / 'evidence', '--config', folder / 'cell.yaml')
     assert ended.code == 0
     assert ended.err == ''
-    assert row(ended.out, 'a')[:6] == ['pick', 'a', '0', 'SUCCESS', 'SUCCESS', '-']
+    assert row(ended.out, 'a') == ['pick', 'a', '0', 'SUCCESS', 'SUCCESS']
     assert row(ended.out, 'b')[:5] == ['pick', 'b', '0', 'FAILURE', 'FAILURE']
     assert 'below the failure threshold 0.5' in ended.out
     assert ended.out.rstrip().split('\n')[-1] == (
@@ -83,8 +85,79 @@ def test_labels_come_beside_the_outcomes(shell: Shell, folder: Path) -> None:
         *('--labels', folder / 'labels.csv'),
     )
     assert ended.code == 0
-    assert row(ended.out, 'a')[3:6] == ['SUCCESS', '-', 'FAILURE']
-    assert '; 1 of 2 with a known truth wrong; ' in ended.out
+    assert row(ended.out, 'a')[3:] == ['SUCCESS', 'FAILURE', 'wrong', 'label:', 'slipped', 'later']
+    assert row(ended.out, 'b')[3:5] == ['FAILURE', 'FAILURE']
+    assert row(ended.out, 'b')[5] != 'wrong'
+    assert row(ended.out, 'c')[3:5] == ['ABSTAINED', 'SUCCESS']
+    # An abstention is neither right nor wrong: three are labelled, two verdicts are measured.
+    assert '; 1 of 2 verdicts with a known truth wrong; ' in ended.out
+
+
+def test_in_a_narrow_terminal_a_reason_stands_beneath_its_row(
+    shell: Shell, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv('COLUMNS', '60')
+    lines = shell('replay', folder / 'bag', '--config', folder / 'cell.yaml').out.split('\n')
+    assert max(map(len, lines[:-2])) <= 60
+    place = next(n for n, line in enumerate(lines) if line.split()[1:2] == ['b'])
+    assert lines[place].split() == ['pick', 'b', '0', 'FAILURE']
+    assert lines[place + 1].startswith('    ')
+    assert 'below the failure threshold 0.5' in ' '.join(lines[place + 1].split())
+
+
+def test_in_a_pipe_a_run_is_one_line_that_can_be_read(
+    shell: Shell, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv('COLUMNS')
+    config = write_config(folder / 'other_topic.yaml')
+    config.write_text(config.read_text().replace('topic: cell/front', 'topic: elsewhere'))
+    ended = shell('replay', folder / 'bag', '--config', config)
+    lines = ended.out.split('\n')
+    assert [line.split()[3] for line in lines[1:4]] == ['ERROR'] * 3
+    assert max(map(len, lines)) < 200
+    assert 'no_publisher: /elsewhere is not in the bag; the topics of the type' in lines[1]
+
+
+def test_tools_that_are_not_judged_are_told(shell: Shell, folder: Path, tmp_path: Path) -> None:
+    table = tmp_path / 'ends.csv'
+    table.write_text('time,tool\n1000.5,pikc\n')
+    ended = shell(
+        *('replay', folder / 'bag', '--config', folder / 'cell.yaml', '--completions', table)
+    )
+    assert ended.code == 4
+    assert 'ends.csv: not_required: 1 completion of pikc not judged' in ended.err
+    assert 'required_tools names bare, insert, pick' in ended.err
+
+
+def test_runs_of_a_bag_that_are_not_judged_are_told_and_no_error(
+    shell: Shell, tmp_path: Path
+) -> None:
+    cell = RecordedCell(tmp_path)
+    cell.whole_run('a')
+    cell.whole_run('x', tool='bare')
+    cell.close()
+    write_bag(tmp_path / 'bag', cell.recorded)
+    config = write_config(tmp_path / 'cell.yaml')
+    kept = [line for line in config.read_text().split('\n') if '    bare: ' not in line]
+    config.write_text('\n'.join(kept).replace('[pick, insert, bare]', '[pick, insert]'))
+    ended = shell('replay', tmp_path / 'bag', '--config', config)
+    assert (ended.code, row(ended.out, 'a')[3]) == (0, 'SUCCESS')
+    assert ended.err == (
+        'harness-eval: bag: 1 completion of bare not judged: required_tools names insert, pick\n'
+    )
+
+
+def test_a_label_that_names_another_source_is_told_what_is_there(
+    shell: Shell, folder: Path, tmp_path: Path
+) -> None:
+    labels = tmp_path / 'labels.csv'
+    labels.write_text('run_id,segment,source,label\na,0,monday.mcap,success\na,7,,failure\n')
+    ended = shell(
+        *('replay', folder / 'bag', '--config', folder / 'cell.yaml', '--labels', labels)
+    )
+    monday, seventh = ended.err.rstrip().split('\n')
+    assert monday.endswith("there is segment 0 of 'bag'; the column source may be empty")
+    assert seventh.endswith("no such result; of that run there is segment 0 of 'bag'")
 
 
 def test_a_label_of_nothing_is_told(shell: Shell, folder: Path, tmp_path: Path) -> None:
@@ -123,6 +196,7 @@ def test_an_error_or_something_skipped_ends_with_4(
         (('{f}/bag', '--config', '{f}/cell.yaml', '--labels', '{f}/cell.yaml'), 'cell.yaml'),
         (('{f}/bag', '--config', '{f}/cell.yaml', '--completions', '{f}/x.csv'), 'x.csv'),
         (('{f}/bag', '--config', '{f}/cell.yaml', '--json', '{f}/no/r.json'), 'r.json'),
+        (('{f}/bag', '--config', '{f}/cell.yaml', '--html', '{f}'), 'it is a folder'),
         (('{f}/bag', '--config', '{f}/cell.yaml', '--jobs', '0'), '--jobs'),
         (
             ('{f}/bag', '--config', '{f}/cell.yaml', '--jobs', '2', '--dask', 'tcp://127.0.0.1:9'),
