@@ -28,6 +28,16 @@ from harness_eval.replay.calibration_cases import Cases, scored_cases
 from harness_eval.replay.scores import Rate
 
 _RUNS_NAMED = 3
+_OPTIONS = {
+    'maximum': '--max-false-success',
+    'confidence': '--confidence',
+    'failure_threshold': '--failure-threshold',
+}
+_NOTHING_PASSES = (
+    'no run that truly succeeded passes this threshold, so that the judge hardly ever says '
+    'success; '
+    'label more failed runs, ask for less, or take a judge that tells them apart'
+)
 
 
 class OfWhat(str, Enum):
@@ -38,10 +48,14 @@ class OfWhat(str, Enum):
 
 
 _Maximum = Annotated[
-    float, typer.Option('--max-false-success', help='Highest rate of false successes.')
+    float,
+    typer.Option('--max-false-success', metavar='RATE', help='Highest rate of false successes.'),
 ]
 _Confidence = Annotated[
-    float, typer.Option('--confidence', help='How sure it must be that the rate is lower.')
+    float,
+    typer.Option(
+        '--confidence', metavar='SHARE', help='How sure it must be that the rate is lower.'
+    ),
 ]
 _OfOption = Annotated[
     OfWhat,
@@ -52,7 +66,9 @@ _OfOption = Annotated[
 ]
 _FailureThreshold = Annotated[
     float,
-    typer.Option('--failure-threshold', help='A score below it is failure; it is kept.'),
+    typer.Option(
+        '--failure-threshold', metavar='SCORE', help='A score below it is failure; it is kept.'
+    ),
 ]
 _Out = Annotated[
     Optional[Path],  # noqa: UP045
@@ -80,7 +96,8 @@ def calibrate(
     try:
         target = Target(maximum, confidence, of.value, failure_threshold)
     except ValueError as error:
-        refuse(str(error))
+        name, _, rest = str(error).partition(' ')
+        refuse(f'{_OPTIONS.get(name, name)} {rest}')
     judged = read_judged(inputs, labels, tool)
     cases = scored_cases(judged.results)
     for line in _cautions(cases):
@@ -90,6 +107,8 @@ def calibrate(
     except CalibrationError as error:
         complain(error.message)
         raise typer.Exit(EVALUATION_ERROR) from None
+    if found.passing.count == 0:
+        complain(_NOTHING_PASSES)
     yaml = yaml_lines(found)
     if out is not None:
         write_text(out, yaml)

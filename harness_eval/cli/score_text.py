@@ -38,7 +38,8 @@ def score_parts(scores: Scores) -> Iterator[RenderableType]:
     scored = [row for row in rows if row.scored]
     if scored:
         yield from _titled('scores and truth', _scores(scored))
-    yield from _titled('time and cost of judging', _spent(rows))
+    title = 'time and cost of judging' if _tell_cost(rows) else 'time of judging'
+    yield from _titled(title, _spent(rows))
     reasons = list(_reasons(rows))
     if reasons:
         yield from _titled('not defined', Text('\n'.join(reasons)))
@@ -113,19 +114,21 @@ def _scores(rows: Sequence[ToolScores]) -> Table:
 
 
 def _spent(rows: Sequence[ToolScores]) -> Table:
-    table = _table('tool', 'median', 'p95', 'timed', 'cost', 'each', 'known')
+    told = _tell_cost(rows)
+    table = _table('tool', 'median', 'p95', 'timed', *(('cost', 'each', 'known') if told else ()))
     for row in rows:
         latency, cost = row.latency, row.cost
-        table.add_row(
-            _name(row),
-            _seconds(latency.median),
-            _seconds(latency.p95),
-            str(latency.measured + latency.recorded),
-            _money(cost.total),
-            _money(cost.mean),
-            f'{cost.known} of {cost.of}',
-        )
+        cells = [_seconds(latency.median), _seconds(latency.p95)]
+        cells.append(str(latency.measured + latency.recorded))
+        if told:
+            cells += [_money(cost.total), _money(cost.mean), f'{cost.known} of {cost.of}']
+        table.add_row(_name(row), *cells)
     return table
+
+
+def _tell_cost(rows: Sequence[ToolScores]) -> bool:
+    """Whether any verdict tells its cost; most judges have none, and that needs no columns."""
+    return any(row.cost.known for row in rows)
 
 
 def _reasons(rows: Sequence[ToolScores]) -> Iterator[str]:
@@ -133,13 +136,14 @@ def _reasons(rows: Sequence[ToolScores]) -> Iterator[str]:
     numbers: dict[tuple[str, str], list[str]] = {}
     for row in rows:
         for what, number in _numbers(row):
-            if number.value is None:
+            if number.value is None and (what != 'cost' or _tell_cost(rows)):
                 numbers.setdefault((number.reason, _name(row)), []).append(what)
     tools: dict[tuple[str, str], list[str]] = {}
     for (reason, tool), names in numbers.items():
         tools.setdefault((', '.join(names), reason), []).append(tool)
     for (listed, reason), concerned in tools.items():
-        yield f'{", ".join(concerned)}: {listed}: {reason}'
+        whose = 'everywhere' if 1 < len(rows) == len(concerned) else ', '.join(concerned)
+        yield f'{whose}: {listed}: {reason}'
 
 
 def _numbers(row: ToolScores) -> Iterator[tuple[str, Number | Rate]]:

@@ -300,8 +300,13 @@ def _latency(judged: Sequence[Result]) -> Latency:
 
 
 def _recorded_seconds(result: Result) -> float | None:
-    """Seconds from the end of the execution to the decision, if both are on record in order."""
+    """Seconds from the end of the execution to the decision, if both are on record in order.
+
+    What no evaluator was asked about took no time to judge, however long its capture waited.
+    """
     outcome = result.outcome
+    if outcome.verdict is None and not outcome.evaluator:
+        return None
     if not outcome.decided_at or not outcome.completed_at:
         return None
     seconds = (outcome.decided_at - outcome.completed_at) / _NANOSECONDS

@@ -221,7 +221,8 @@ def test_cases_are_scored_by_what_is_on_record(
     assert ended.code == 0
     assert '3 results, 2 labelled, 1 unlabelled' in ended.out
     assert row(ended, 'wrong verdicts', 'pick')[-4:-2] == ['1/2', '50.0%']
-    assert row(ended, 'time and cost', 'pick')[1:3] == ['2', 's']
+    assert row(ended, 'time of judging', 'pick')[1:3] == ['2', 's']
+    assert 'cost' not in ended.out
 
 
 def test_labels_are_noted_within_cases_and_score_finds_them(
@@ -327,6 +328,15 @@ def test_calibrate_refuses_too_few_cases_with_the_number_it_takes(
     assert '20 labelled runs at or above a threshold with a score are there' in ended.err
 
 
+def test_calibrate_says_that_nothing_passes(shell: Shell, write: Write) -> None:
+    results = [result('failure', True, score=0.3, run_id=f's{n}') for n in range(9)]
+    ended = shell('calibrate', write(*scored(149, succeeded=0), *results))
+    assert ended.code == 0
+    assert '0.0% (0 of 9) of the runs that truly succeeded' in ended.out
+    assert 'no run that truly succeeded passes this threshold' in ended.err
+    assert 'no run that truly' not in shell('calibrate', write(*scored(149))).err
+
+
 def test_calibrate_says_what_was_left_out(shell: Shell, write: Write) -> None:
     results = write(
         *scored(149),
@@ -382,6 +392,7 @@ def test_calibrate_refuses_targets_out_of_range(
 ) -> None:
     ended = shell('calibrate', write(*scored(149)), *options)
     assert ended.code == 2
+    assert options[0] in ended.err
     assert ended.out == ''
 
 

@@ -213,6 +213,13 @@ def test_latency_is_measured_or_else_what_is_on_record() -> None:
     assert of(result('success')).latency.median.reason == 'no time is known'
 
 
+def test_what_no_evaluator_was_asked_about_has_no_latency() -> None:
+    never = result('error', evaluator='', decided_after=3.3)
+    latency = of(result('success', decided_after=0.2), never).latency
+    assert (latency.p95.value, latency.recorded) == (0.2, 1)
+    assert of(never).latency.median.value is None
+
+
 numbers = st.floats(0.0, 1.0) | st.sampled_from([0.0, 0.1, 0.3, 0.5, 0.9, 1.0])
 results = st.builds(
     result,
