@@ -24,14 +24,6 @@ _IMAGE: Final = 'sensor_msgs/msg/Image'
 _COMPRESSED: Final = 'sensor_msgs/msg/CompressedImage'
 _INFO: Final = 'sensor_msgs/msg/CameraInfo'
 _JOINTS: Final = 'sensor_msgs/msg/JointState'
-# As harness_eval_msgs has it, which need not be installed here; a test compares the two.
-_COMPLETION_FIELDS: Final = """\
-std_msgs/Header header
-string run_id
-string tool
-uint32 segment
-diagnostic_msgs/KeyValue[] arguments
-"""
 _SECOND: Final = 1_000_000_000
 # Nanoseconds from a stamp to its receipt, shortest and longest.
 _CAMERA_DELAY: Final = (15_000_000, 45_000_000)
@@ -55,7 +47,6 @@ class Recording:
         from rosbags.rosbag2.enums import CompressionFormat, CompressionMode
 
         self._decoder = Decoder()
-        self._decoder.register(COMPLETION_TYPE, _COMPLETION_FIELDS)
         self._jpeg = jpeg
         self._rng = np.random.default_rng(seed)
         self._writer = Writer(folder, version=9, storage_plugin=StoragePlugin.MCAP)

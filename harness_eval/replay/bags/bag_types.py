@@ -1,4 +1,4 @@
-"""A decoder for one bag: the standard types, those installed, and those that the bag defines."""
+"""A decoder for one bag: the types that it defines go before those known anyway."""
 
 from __future__ import annotations
 
@@ -9,18 +9,6 @@ from harness_eval.contract import DecodeError
 from harness_eval.decode import Decoder
 from harness_eval.replay.bags.bag import Bag
 from harness_eval.replay.results import Skipped
-
-_TOOL_COMPLETION = 'harness_eval_msgs/msg/ToolCompletion'
-_OWN: Mapping[str, str] = {
-    _TOOL_COMPLETION: """\
-std_msgs/Header header
-string run_id
-string tool
-uint32 segment
-diagnostic_msgs/KeyValue[] arguments
-"""
-}
-"""Types of this package, for bags that define none on a machine without ROS."""
 
 
 def decoder_for(
@@ -48,11 +36,10 @@ def decoder_for(
     chosen = bag.topics.keys() if topics is None else topics & bag.topics.keys()
     for type_name in sorted({bag.topics[name].type for name in chosen}):
         definition = carried.get(type_name)
+        if definition is None:
+            continue
         try:
-            if definition is not None:
-                decoder.register(type_name, definition.text, definition.form)
-            elif type_name in _OWN:
-                decoder.register(type_name, _OWN[type_name])
+            decoder.register(type_name, definition.text, definition.form)
         except DecodeError as error:
             skipped.append(Skipped(bag.name, error.kind, error.message))
     return decoder, skipped

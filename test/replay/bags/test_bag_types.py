@@ -9,20 +9,25 @@ from recordings import mcap, rosbag2, TEXT
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import get_types_from_msg, get_typestore, Stores
 
+from harness_eval.cases import completion_message, COMPLETION_TYPE
 from harness_eval.contract import DecodeError
 from harness_eval.replay.bags import decoder_for, open_bag
 from harness_eval.replay.bags.bag import full_type
-from harness_eval.replay.bags.bag_types import _OWN
+from harness_eval.runs import Completion
 
 SECOND = 10**9
-MESSAGES = Path(__file__).parents[3] / 'harness_eval_msgs' / 'msg'
 GRASP = 'my_msgs/msg/Grasp'
 
 
-def test_our_own_type_is_known_as_its_package_defines_it() -> None:
-    for name, text in _OWN.items():
-        path = MESSAGES / f'{name.rpartition("/")[2]}.msg'
-        assert get_types_from_msg(text, name) == get_types_from_msg(path.read_text(), name)
+def test_our_own_types_are_known_where_neither_ros_nor_the_bag_defines_them(
+    tmp_path: Path,
+) -> None:
+    path = mcap(tmp_path / 'bag.mcap', [('/a', SECOND, 'x')], definition='')
+    with open_bag(path) as bag:
+        decoder, _ = decoder_for(bag, environment={})
+    completion = Completion('run', 'pick', 2, SECOND, (('target', 'cup'),))
+    data = completion_message(completion, decoder)
+    assert decoder.message(COMPLETION_TYPE, data).arguments[0].value == 'cup'
 
 
 @pytest.mark.parametrize('plugin', [StoragePlugin.MCAP, StoragePlugin.SQLITE3])
