@@ -112,7 +112,7 @@ def replay(
     The code is 0 when every segment was judged, whatever the verdicts, and 4 when something was
     skipped or ended in an error.
     """
-    from harness_eval.cli.replay_text import ResultsTable, summary, tell_skipped
+    from harness_eval.cli.replay_text import results_rows, summary, tell_skipped
     from harness_eval.replay.jobs import replay as judge_again
     from harness_eval.replay.sources import find_sources
 
@@ -163,7 +163,7 @@ def replay(
         _file(junit, lambda: write_junit(junit, judged))
     tell_skipped(judged)
     if not quiet and judged.results:
-        print_screen(ResultsTable(judged.results))
+        print_screen(results_rows(judged.results))
     print_screen(summary(judged))
     if judged.skipped or any(one.outcome.kind is OutcomeKind.ERROR for one in judged.results):
         raise typer.Exit(EVALUATION_ERROR)

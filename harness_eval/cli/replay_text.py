@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from rich.console import Console, ConsoleOptions
 from rich.text import Text
 
+from harness_eval.cli.reasoned_rows import ReasonedRows
 from harness_eval.cli.screen import complain, plain, state_text
-from harness_eval.lines import clean_line, printable
+from harness_eval.lines import clean_line
 from harness_eval.replay.comparison import agrees
 from harness_eval.replay.results import count_verdicts, Replayed, Result
 
 MOST_TOLD = 20
 """Skipped sources that are told one by one; a file of results has them all."""
-_REASON = 120
-"""Most characters of a reason beside a row; a file of results and a page have all of it."""
-_ROOM = 60
-"""Columns that a reason takes to stand beside its row."""
-_LINES = 3
-"""Lines of a reason beneath its row."""
-_LEAST = 20
-"""Columns of such a line, however narrow the terminal."""
-_GAP = '  '
-_INDENT = '    '
 _ORDER = ('success', 'failure', 'process', 'abstained', 'error', 'interrupted')
 
 
@@ -37,56 +27,32 @@ def tell_skipped(judged: Replayed) -> None:
         complain(f'and {more} more were skipped')
 
 
-class ResultsTable:
+def results_rows(results: Sequence[Result]) -> ReasonedRows:
     """One row a segment; what is other than recorded, or against the truth, is marked.
 
-    The reason stands beside where there is room (always in a pipe: a row is a line there), else
-    in lines of its own beneath. What nothing is known of has no column.
+    What nothing is known of has no column.
     """
-
-    def __init__(self, results: Sequence[Result]) -> None:
-        recorded = any(one.recorded is not None for one in results)
-        truth = any(one.truth is not None for one in results)
-        names = ['tool', 'run', 'segment', 'outcome']
-        names += ['recorded'] * recorded + ['truth'] * truth
-        self._right = names.index('segment')
-        self._rows = [[Text(name, style='bold') for name in names]]
-        self._reasons = ['reason', *(plain(_reason(one)) for one in results)]
-        for one in results:
-            cells = [Text(plain(one.completion.tool, 80)), Text(plain(one.completion.run_id, 80))]
-            cells.append(Text(str(one.completion.segment)))
-            cells.append(state_text(one.outcome.state.value))
-            self._rows.append(cells + [_recorded(one)] * recorded + [_truth(one)] * truth)
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
-        """Lay the rows out for a width."""
-        widths = [
-            max(cell.cell_len for cell in column) for column in zip(*self._rows, strict=True)
-        ]
-        room = options.max_width - sum(widths) - len(_GAP) * len(widths)
-        beside = room >= _ROOM
-        for number, (cells, reason) in enumerate(zip(self._rows, self._reasons, strict=True)):
-            line = Text(no_wrap=True, overflow='ignore')
-            for place, (cell, width) in enumerate(zip(cells, widths, strict=True)):
-                cell.align('right' if place == self._right else 'left', width)
-                line.append_text(cell).append(_GAP)
-            if beside:
-                line.append(printable(reason, min(room, _REASON)), cells[0].style)
-            line.rstrip()
-            yield line
-            if reason and not beside and number > 0:
-                yield from _beneath(console, reason, options.max_width)
-        yield Text()
-
-
-def _beneath(console: Console, reason: str, width: int) -> Iterator[Text]:
-    width = max(width - len(_INDENT), _LEAST)
-    lines = Text(reason, style='dim').wrap(console, width)
-    if len(lines) > _LINES:
-        lines[_LINES - 1].truncate(width - 1)
-        lines[_LINES - 1].append('…')
-    for line in lines[:_LINES]:
-        yield Text(_INDENT, no_wrap=True, overflow='ignore').append_text(line)
+    recorded = any(one.recorded is not None for one in results)
+    truth = any(one.truth is not None for one in results)
+    names = ['tool', 'run', 'segment', 'outcome']
+    names += ['recorded'] * recorded + ['truth'] * truth
+    return ReasonedRows(
+        names,
+        (
+            (
+                [
+                    Text(plain(one.completion.tool, 80)),
+                    Text(plain(one.completion.run_id, 80)),
+                    Text(str(one.completion.segment)),
+                    state_text(one.outcome.state.value),
+                    *([_recorded(one)] * recorded),
+                    *([_truth(one)] * truth),
+                ],
+                _reason(one),
+            )
+            for one in results
+        ),
+    )
 
 
 def _recorded(one: Result) -> Text:
