@@ -12,16 +12,11 @@ from rich.text import Text
 import typer
 
 from harness_eval.cli.exit_codes import EVALUATION_ERROR
-from harness_eval.cli.judged_input import (
-    InputsArgument,
-    LabelsOption,
-    many,
-    need_statistics,
-    read_judged,
-    ToolOption,
-    write_text,
-)
-from harness_eval.cli.screen import complain, fields, plain, print_screen, refuse
+from harness_eval.cli.extras import need_statistics
+from harness_eval.cli.judged_input import InputsArgument, read_judged, ToolOption
+from harness_eval.cli.label_input import LabelsOption
+from harness_eval.cli.output_files import write_text
+from harness_eval.cli.screen import complain, fields, many, plain, print_screen, refuse
 from harness_eval.replay.calibration import calibrate as choose
 from harness_eval.replay.calibration import Calibration, CalibrationError, Target
 from harness_eval.replay.calibration_cases import Cases, scored_cases

@@ -5,11 +5,10 @@ Exit codes: 0 promote, 1 reject, 2 bad usage, 3 hold; nothing to compare is held
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack
 import dataclasses
-import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Optional, TYPE_CHECKING
@@ -18,15 +17,11 @@ import typer
 
 from harness_eval.cli.compare_text import comparison_parts
 from harness_eval.cli.exit_codes import OK, USAGE
-from harness_eval.cli.judged_input import (
-    LabelsOption,
-    need_page,
-    need_statistics,
-    need_writable,
-    tell,
-    tell_unmatched,
-)
-from harness_eval.cli.screen import print_screen, refuse
+from harness_eval.cli.extras import need_page, need_statistics
+from harness_eval.cli.judged_input import read_results, RESULTS_SUFFIX
+from harness_eval.cli.label_input import given_labels, GivenLabels, LabelsOption
+from harness_eval.cli.output_files import need_writable, write_json, write_with
+from harness_eval.cli.screen import complain_of_each, print_screen, refuse
 from harness_eval.cli.workers import (
     Answers,
     AnswersOption,
@@ -38,19 +33,15 @@ from harness_eval.cli.workers import (
 )
 from harness_eval.config import ConfigError
 from harness_eval.contract import EvaluationError
-from harness_eval.lines import describe
 
 if TYPE_CHECKING:
     from harness_eval.replay.comparison import Comparison
-    from harness_eval.replay.labels import Label
     from harness_eval.replay.results import Replayed
     from harness_eval.replay.sources import Source
 
 COMPARISON_VERSION = 1
 REJECT = 1
 HOLD = 3
-
-_RESULTS = '.json'
 
 # typer reads these at run time, on Python 3.10 too.
 _Base = Annotated[
@@ -124,17 +115,17 @@ def compare(
     need_writable(html, json, junit)
     if not 0.0 < significance < 1.0 or not min_gain < float('inf'):
         refuse('--significance lies between 0 and 1, and --min-gain is a finite number')
-    known = _labels(labels)
+    given = given_labels(labels)
     with TemporaryDirectory(prefix='harness_eval_') as album:
         pictures = None if html is None else Path(album)
         sides = _sides((base, candidate), sources or (), answers, jobs, dask, pictures)
-        first, second = _labelled(sides, labels, known)
+        first, second = _labelled(sides, given)
         try:
             found = compared(first, second, min_gain=min_gain, significance=significance)
         except EvaluationError as error:
             refuse(error.message)
         _write(found, second, html, json, junit)
-    tell((f'skipped {one.source}: {one.message}' for one in found.skipped), 'skipped')
+    complain_of_each((f'skipped {one.source}: {one.message}' for one in found.skipped), 'skipped')
     print_screen(*comparison_parts(found))
     code = {'promote': OK, 'reject': REJECT, 'hold': HOLD}[found.decision.value]
     raise typer.Exit(code)
@@ -152,7 +143,7 @@ def _sides(
     album: Path | None,
 ) -> list[Replayed]:
     """What the runs came to under both configurations."""
-    replayed = [path.suffix != _RESULTS for path in given]
+    replayed = [path.suffix != RESULTS_SUFFIX for path in given]
     if any(replayed) and not patterns:
         refuse('expected the cases or bags to replay with a YAML file, found none')
     if patterns and not any(replayed):
@@ -173,7 +164,7 @@ def _found(patterns: Sequence[str]) -> Iterator[Source]:
     for one in missing:
         if one.kind == 'no_source':
             refuse(one.message)
-    tell((f'skipped {one.source}: {one.message}' for one in missing), 'skipped')
+    complain_of_each((f'skipped {one.source}: {one.message}' for one in missing), 'skipped')
     yield from found
 
 
@@ -205,44 +196,15 @@ def _replayed(
 
 
 def _read(path: Path) -> Replayed:
-    from harness_eval.replay.results import Replayed
-
-    try:
-        read = Replayed.from_json(path.read_text('utf-8'), path.parent)
-    except OSError as error:
-        refuse(f'{path.name} cannot be read: {error.strerror or describe(error)}')
-    except UnicodeDecodeError:
-        refuse(f'{path.name} is no file of results: it is not UTF-8')
-    except EvaluationError as error:
-        refuse(f'{path.name}: {error.message}')
+    read = read_results(path)
     return read if read.config else dataclasses.replace(read, config=path.name)
 
 
-def _labels(path: Path | None) -> Sequence[Label]:
-    if path is None:
-        return ()
-    from harness_eval.replay.label_file import read_labels
-
-    try:
-        return read_labels(path)
-    except EvaluationError as error:
-        refuse(error.message)
-
-
-def _labelled(
-    sides: Sequence[Replayed], path: Path | None, labels: Sequence[Label]
-) -> list[Replayed]:
-    if path is None:
-        return list(sides)
-    from harness_eval.replay.labels import match_labels
-
-    try:
-        matched = [match_labels(side.results, labels) for side in sides]
-    except EvaluationError as error:
-        refuse(error.message)
+def _labelled(sides: Sequence[Replayed], given: GivenLabels) -> list[Replayed]:
+    matched = [given.beside(side.results) for side in sides]
     nowhere = [one for one in matched[0].unmatched if one in matched[1].unmatched]
     keys = [one.key for side in sides for one in side.results]
-    tell_unmatched(path, nowhere, keys, 'result')
+    given.tell_unmatched(nowhere, keys, 'result')
     return [
         dataclasses.replace(side, results=one.results)
         for side, one in zip(sides, matched, strict=True)
@@ -262,21 +224,12 @@ def _write(
     from harness_eval.replay.report import write_comparison_junit, write_html
 
     if json_file is not None:
-        data = {'version': COMPARISON_VERSION, **found.to_plain()}
-        text = json.dumps(data, indent=1, allow_nan=False) + '\n'
-        _file(json_file, lambda path: path.write_text(text, 'utf-8'))
+        write_json(json_file, {'version': COMPARISON_VERSION, **found.to_plain()})
     if junit is not None:
-        _file(junit, lambda path: write_comparison_junit(path, found))
+        write_with(junit, lambda: write_comparison_junit(junit, found))
     if html is not None:
         from harness_eval.replay.metrics import score
 
         results = [dataclasses.replace(pair.candidate, truth=pair.truth) for pair in found.pairs]
         scores = score(results)
-        _file(html, lambda path: write_html(path, candidate, scores, found))
-
-
-def _file(path: Path, write: Callable[[Path], object]) -> None:
-    try:
-        write(path)
-    except OSError as error:
-        refuse(f'{path.name} cannot be written: {error.strerror or describe(error)}')
+        write_with(html, lambda: write_html(html, candidate, scores, found))

@@ -9,8 +9,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from harness_eval.cli.judged_input import many
-from harness_eval.cli.screen import fields, plain
+from harness_eval.cli.screen import fields, many, plain
 from harness_eval.replay.comparison import Comparison, Pair, said
 from harness_eval.replay.report.tables import gain_table
 from harness_eval.replay.report.tables import Table as Cells

@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-import importlib
-import json
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Optional
 
 import typer
 
 from harness_eval.cases import CASE_FILE
-from harness_eval.cli.screen import complain, plain, refuse
+from harness_eval.cli.label_input import given_labels, word
+from harness_eval.cli.screen import complain_of_each, plain, refuse
 from harness_eval.config.errors import did_you_mean
 from harness_eval.contract import EvaluationError
 from harness_eval.lines import describe
-from harness_eval.replay.label_file import read_labels
-from harness_eval.replay.labels import Key, Label, match_labels, Matched
+from harness_eval.replay.labels import Contradiction, Label
 from harness_eval.replay.results import Replayed, Result, Skipped
 
-MOST_TOLD = 20
-"""Lines of one kind on the standard error."""
-
-_MOST_NAMED = 3
-"""Segments that are named in a line."""
-_RESULTS_SUFFIX = '.json'
+RESULTS_SUFFIX = '.json'
+"""Of a file of results."""
 
 # typer reads these at run time, on Python 3.10 too.
 InputsArgument = Annotated[
@@ -35,10 +29,6 @@ InputsArgument = Annotated[
         help='Results of `replay --json`, or cases, folders of cases, bags and globs.',
         show_default=False,
     ),
-]
-LabelsOption = Annotated[
-    Optional[Path],  # noqa: UP045
-    typer.Option('--labels', metavar='FILE', help='A CSV file of labels.', show_default=False),
 ]
 ToolOption = Annotated[
     Optional[str],  # noqa: UP045
@@ -71,9 +61,15 @@ def read_judged(inputs: Sequence[str], labels: Path | None, tool: str | None) ->
     """
     replayed = _read(inputs)
     _refuse_repetitions(replayed.results)
-    tell((f'skipped {one.source}: {one.message}' for one in replayed.skipped), 'skipped')
-    matched = _matched(replayed.results, labels)
+    complain_of_each(
+        (f'skipped {one.source}: {one.message}' for one in replayed.skipped), 'skipped'
+    )
+    given = given_labels(labels)
+    matched = given.beside(replayed.results)
     results = matched.results
+    if results:
+        given.tell_unmatched(matched.unmatched, [one.key for one in results], 'result')
+    _tell_contradictions(matched.contradictions)
     if tool is not None:
         tools = sorted({one.completion.tool for one in results})
         if tool not in tools:
@@ -83,103 +79,10 @@ def read_judged(inputs: Sequence[str], labels: Path | None, tool: str | None) ->
     return Judged(results, matched.unmatched, replayed.skipped)
 
 
-def need_statistics() -> None:
-    """End the command, with what to do, unless scikit-learn and SciPy can be imported."""
-    _need('scikit-learn and SciPy', 'sklearn', 'scipy')
-
-
-def need_page() -> None:
-    """End the command, with what to do, unless what writes a page can be imported."""
-    _need('Jinja2, Matplotlib, scikit-learn and SciPy', 'jinja2', 'matplotlib', 'sklearn', 'scipy')
-
-
-def _need(names: str, *packages: str) -> None:
-    for package in packages:
-        try:
-            importlib.import_module(package)
-        except ImportError as error:
-            refuse(f'this needs {names}: pip install "harness_eval[replay]" ({describe(error)})')
-
-
-def need_writable(*paths: Path | None) -> None:
-    """End the command before the work, unless these files can be written after it."""
-    for path in paths:
-        if path is None:
-            continue
-        if not path.absolute().parent.is_dir():
-            refuse(f'{path.name} cannot be written: its folder does not exist')
-        if path.is_dir():
-            refuse(f'{path.resolve().name} cannot be written: it is a folder')
-
-
-def write_json(path: Path, value: dict[str, Any]) -> None:
-    """Write a file of JSON; that it cannot be written ends the command."""
-    write_text(path, json.dumps(value, indent=1, allow_nan=False) + '\n')
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file; that it cannot be written ends the command."""
-    try:
-        path.write_text(text, 'utf-8')
-    except OSError as error:
-        refuse(f'{path.name} cannot be written: {error.strerror or describe(error)}')
-
-
-def tell(lines: Iterable[str], what: str) -> None:
-    """Complain of each line, up to a number of them.
-
-    Args:
-        lines: What is wrong.
-        what: What they are, in the plural.
-    """
-    every = list(lines)
-    for line in every[:MOST_TOLD]:
-        complain(line)
-    if len(every) > MOST_TOLD:
-        complain(f'and {len(every) - MOST_TOLD} more {what}')
-
-
-def tell_unmatched(path: Path, labels: Iterable[Label], keys: Iterable[Key], what: str) -> None:
-    """Complain of labels that belong to nothing, and say what they may have meant.
-
-    Args:
-        path: The file of labels.
-        labels: Those that belong to nothing.
-        keys: What they could have belonged to.
-        what: What that is, in the singular.
-    """
-    runs: dict[str, list[Key]] = {}
-    for key in keys:
-        runs.setdefault(key[1].strip(), []).append(key)
-    tell((_unmatched(path, one, runs.get(one.run_id, ()), what) for one in labels), 'labels')
-
-
-def _unmatched(path: Path, label: Label, keys: Sequence[Key], what: str) -> str:
-    said = f'{path.name}, {label}: no such {what}'
-    if not keys:
-        return said
-    there = ', '.join(
-        f'segment {segment} of {plain(source, 80)!r}' for source, _, segment in keys[:_MOST_NAMED]
-    )
-    more = ', …' if len(keys) > _MOST_NAMED else ''
-    advice = '; the column source may be empty' if label.source else ''
-    return f'{said}; of that run there is {there}{more}{advice}'
-
-
-def word(correct: bool) -> str:
-    """What a person would write as a label."""
-    return 'success' if correct else 'failure'
-
-
-def many(count: int, noun: str) -> str:
-    """A number of things: ``1 result``, ``2 results``."""
-    return f'{count} {noun}' if count == 1 else f'{count} {noun}s'
-
-
 def _read(inputs: Sequence[str]) -> Replayed:
     files = [Path(one) for one in inputs if _is_results(one)]
     sources = [one for one in inputs if not _is_results(one)]
-    parts = [_read_results(path) for path in files]
+    parts = [read_results(path) for path in files]
     if sources:
         parts.append(_read_recorded(sources))
     return Replayed(
@@ -190,10 +93,11 @@ def _read(inputs: Sequence[str]) -> Replayed:
 
 def _is_results(name: str) -> bool:
     path = Path(name)
-    return path.suffix == _RESULTS_SUFFIX and path.name != CASE_FILE and not path.is_dir()
+    return path.suffix == RESULTS_SUFFIX and path.name != CASE_FILE and not path.is_dir()
 
 
-def _read_results(path: Path) -> Replayed:
+def read_results(path: Path) -> Replayed:
+    """Read what ``replay --json`` wrote; that it cannot be read ends the command."""
     try:
         return Replayed.from_json(path.read_text('utf-8'), path.parent)
     except OSError as error:
@@ -211,30 +115,21 @@ def _read_recorded(patterns: Sequence[str]) -> Replayed:
     sources, skipped = find_sources(patterns)
     for one in skipped:
         if one.kind in ('no_source', 'not_a_bag'):
-            refuse(f'{one.message}; a file of results ends in {_RESULTS_SUFFIX}')
+            refuse(f'{one.message}; a file of results ends in {RESULTS_SUFFIX}')
     replayed = recorded(sources)
     return Replayed(replayed.results, (*skipped, *replayed.skipped))
 
 
-def _matched(results: Sequence[Result], labels: Path | None) -> Matched:
-    if labels is None:
-        return Matched(tuple(results))
-    try:
-        matched = match_labels(results, read_labels(labels))
-    except EvaluationError as error:
-        refuse(error.message)
-    if results:
-        tell_unmatched(labels, matched.unmatched, [one.key for one in results], 'result')
-    tell(
+def _tell_contradictions(contradictions: Sequence[Contradiction]) -> None:
+    complain_of_each(
         (
             f'{one.result.completion.run_id} segment {one.result.completion.segment}: the label '
             f'{word(one.truth.correct)} counts, the '
             f'{one.recorded.source} on record says {word(one.recorded.correct)}'
-            for one in matched.contradictions
+            for one in contradictions
         ),
         'contradictions',
     )
-    return matched
 
 
 def _refuse_repetitions(results: Sequence[Result]) -> None:

@@ -8,11 +8,10 @@ from typing import Annotated
 import typer
 
 from harness_eval.cases import CaseError
-from harness_eval.cli.judged_input import many, tell_unmatched, word
-from harness_eval.cli.screen import complain, plain, print_screen, refuse
+from harness_eval.cli.label_input import given_labels, word
+from harness_eval.cli.screen import complain, many, plain, print_screen, refuse
 from harness_eval.contract import EvaluationError
 from harness_eval.replay.case_labels import LabelledCase, read_labelled_case, write_label
-from harness_eval.replay.label_file import read_labels
 from harness_eval.replay.labels import assign
 
 _Cases = Annotated[
@@ -28,11 +27,13 @@ _Labels = Annotated[
 def label(cases: _Cases, labels: _Labels) -> None:
     """Note labels within their cases; a labelled case is never deleted to make room."""
     known = _cases(cases)
+    given = given_labels(labels)
+    keys = [case.key for case in known]
     try:
-        found, unmatched = assign(read_labels(labels), [case.key for case in known])
+        found, unmatched = assign(given.labels, keys)
     except EvaluationError as error:
         refuse(error.message)
-    tell_unmatched(labels, unmatched, [case.key for case in known], 'case')
+    given.tell_unmatched(unmatched, keys, 'case')
     failed = 0
     for place, one in sorted(found.items()):
         case, before = known[place], known[place].truth

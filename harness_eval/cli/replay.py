@@ -7,7 +7,6 @@ bad usage, a bad configuration or files that cannot be written; 130 after Ctrl-C
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 import dataclasses
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,7 +15,9 @@ from typing import Annotated, Optional, TYPE_CHECKING
 import typer
 
 from harness_eval.cli.exit_codes import EVALUATION_ERROR, USAGE
-from harness_eval.cli.judged_input import need_page, need_writable, tell_unmatched
+from harness_eval.cli.extras import need_page
+from harness_eval.cli.label_input import given_labels, LabelsOption
+from harness_eval.cli.output_files import need_writable, write_text, write_with
 from harness_eval.cli.screen import print_screen, refuse
 from harness_eval.cli.workers import (
     Answers,
@@ -29,11 +30,9 @@ from harness_eval.cli.workers import (
 )
 from harness_eval.config import ConfigError
 from harness_eval.contract import EvaluationError
-from harness_eval.lines import describe
 from harness_eval.runs import OutcomeKind
 
 if TYPE_CHECKING:
-    from harness_eval.replay.labels import Label
     from harness_eval.replay.results import Replayed
 
 # typer reads these at run time, on Python 3.10 too.
@@ -63,10 +62,6 @@ _Cases = Annotated[
         help='Keep new cases there, as `evidence` of the file says; sources stay as they are.',
         show_default=False,
     ),
-]
-_Labels = Annotated[
-    Optional[Path],  # noqa: UP045
-    typer.Option('--labels', metavar='FILE', help='A CSV file of labels.', show_default=False),
 ]
 _Json = Annotated[
     Optional[Path],  # noqa: UP045
@@ -100,7 +95,7 @@ def replay(
     jobs: JobsOption = 1,
     dask: DaskOption = None,
     cases: _Cases = None,
-    labels: _Labels = None,
+    labels: LabelsOption = None,
     json: _Json = None,
     junit: _Junit = None,
     html: _Html = None,
@@ -119,7 +114,7 @@ def replay(
     if html is not None:
         need_page()
     need_writable(json, junit, html)
-    known = _labels(labels)
+    given = given_labels(labels)
     found, missing = find_sources(sources)
     for one in missing:
         if one.kind == 'no_source':
@@ -150,51 +145,25 @@ def replay(
         except EvaluationError as error:
             refuse(error.message)
         judged = dataclasses.replace(judged, skipped=(*missing, *judged.skipped))
-        judged = _labelled(judged, labels, known)
+        matched = given.beside(judged.results)
+        if judged.results:
+            given.tell_unmatched(matched.unmatched, [one.key for one in judged.results], 'result')
+        judged = dataclasses.replace(judged, results=matched.results)
         if html is not None:
             _write_html(html, judged)
     judged = _without(album, judged)
     if json is not None:
-        text = judged.to_json(json.absolute().parent) + '\n'
-        _file(json, lambda: json.write_text(text, 'utf-8'))
+        write_text(json, judged.to_json(json.absolute().parent) + '\n')
     if junit is not None:
         from harness_eval.replay.report import write_junit
 
-        _file(junit, lambda: write_junit(junit, judged))
+        write_with(junit, lambda: write_junit(junit, judged))
     tell_skipped(judged)
     if not quiet and judged.results:
         print_screen(results_rows(judged.results))
     print_screen(summary(judged))
     if judged.skipped or any(one.outcome.kind is OutcomeKind.ERROR for one in judged.results):
         raise typer.Exit(EVALUATION_ERROR)
-
-
-# --- labels and files ---------------------------------------------------------------------------
-
-
-def _labels(path: Path | None) -> Sequence[Label]:
-    if path is None:
-        return ()
-    from harness_eval.replay.label_file import read_labels
-
-    try:
-        return read_labels(path)
-    except EvaluationError as error:
-        refuse(error.message)
-
-
-def _labelled(judged: Replayed, path: Path | None, labels: Sequence[Label]) -> Replayed:
-    if path is None:
-        return judged
-    from harness_eval.replay.labels import match_labels
-
-    try:
-        matched = match_labels(judged.results, labels)
-    except EvaluationError as error:
-        refuse(error.message)
-    if judged.results:
-        tell_unmatched(path, matched.unmatched, [one.key for one in judged.results], 'result')
-    return dataclasses.replace(judged, results=matched.results)
 
 
 def _write_html(path: Path, judged: Replayed) -> None:
@@ -205,7 +174,7 @@ def _write_html(path: Path, judged: Replayed) -> None:
         from harness_eval.replay.metrics import score
 
         scores = score(judged.results)
-    _file(path, lambda: write_html(path, judged, scores))
+    write_with(path, lambda: write_html(path, judged, scores))
 
 
 def _without(album: Path, judged: Replayed) -> Replayed:
@@ -217,10 +186,3 @@ def _without(album: Path, judged: Replayed) -> Replayed:
         for one in judged.results
     ]
     return dataclasses.replace(judged, results=tuple(results))
-
-
-def _file(path: Path, write: Callable[[], object]) -> None:
-    try:
-        write()
-    except OSError as error:
-        refuse(f'{path.name} cannot be written: {error.strerror or describe(error)}')

@@ -8,14 +8,10 @@ from typing import Annotated, Optional
 import typer
 
 from harness_eval.cli.exit_codes import EVALUATION_ERROR
-from harness_eval.cli.judged_input import (
-    InputsArgument,
-    LabelsOption,
-    need_statistics,
-    read_judged,
-    ToolOption,
-    write_json,
-)
+from harness_eval.cli.extras import need_statistics
+from harness_eval.cli.judged_input import InputsArgument, read_judged, ToolOption
+from harness_eval.cli.label_input import LabelsOption
+from harness_eval.cli.output_files import write_json
 from harness_eval.cli.score_text import score_parts
 from harness_eval.cli.screen import complain, print_screen
 

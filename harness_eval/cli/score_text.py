@@ -8,8 +8,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from harness_eval.cli.judged_input import many
-from harness_eval.cli.screen import plain
+from harness_eval.cli.screen import many, plain
 from harness_eval.replay.scores import Number, Rate, RiskPoint, Scores, ToolScores
 
 _NONE = '-'

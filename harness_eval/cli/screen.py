@@ -24,6 +24,8 @@ from harness_eval.lines import printable
 
 MAX_TEXT = 2000
 """Most characters of one foreign text; evidence lines and messages are shorter."""
+MOST_TOLD = 20
+"""Lines of one kind on the standard error."""
 PIPE_WIDTH = 10_000
 """Columns where there is no terminal: rows stay on one line, for grep and awk."""
 
@@ -61,6 +63,11 @@ def fields(rows: Iterable[tuple[str, RenderableType]]) -> Table:
     return grid
 
 
+def many(count: int, noun: str) -> str:
+    """A number of things: ``1 result``, ``2 results``."""
+    return f'{count} {noun}' if count == 1 else f'{count} {noun}s'
+
+
 def print_screen(*parts: RenderableType) -> None:
     """Print to the standard output."""
     terminal = sys.stdout.isatty()
@@ -87,6 +94,20 @@ def print_json(value: Any) -> None:
 def complain(message: str) -> None:
     """Say in one line on the standard error what is wrong."""
     _write(sys.stderr, f'harness-eval: {plain(message)}\n')
+
+
+def complain_of_each(lines: Iterable[str], what: str) -> None:
+    """Complain of each line, up to a number of them.
+
+    Args:
+        lines: What is wrong.
+        what: What they are, in the plural.
+    """
+    every = list(lines)
+    for line in every[:MOST_TOLD]:
+        complain(line)
+    if len(every) > MOST_TOLD:
+        complain(f'and {len(every) - MOST_TOLD} more {what}')
 
 
 def refuse(message: str) -> NoReturn:
