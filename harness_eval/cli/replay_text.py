@@ -9,7 +9,7 @@ from rich.text import Text
 from harness_eval.cli.reasoned_rows import ReasonedRows
 from harness_eval.cli.screen import complain, plain, state_text
 from harness_eval.lines import clean_line
-from harness_eval.replay.comparison import agrees
+from harness_eval.replay.agreement import agrees
 from harness_eval.replay.results import count_verdicts, Replayed, Result
 
 MOST_TOLD = 20

@@ -40,7 +40,8 @@ import numpy.typing as npt
 from harness_eval.contract import EvaluationError
 from harness_eval.lines import show
 from harness_eval.replay.calibration_cases import Cases
-from harness_eval.replay.metrics import Rate, rate
+from harness_eval.replay.metrics import rate
+from harness_eval.replay.scores import Rate
 
 Of = Literal['failures', 'verdicts']
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from harness_eval.replay.metrics import came_to, has_own_truth
+from harness_eval.replay.agreement import came_to, has_own_truth
 from harness_eval.replay.results import Result
 
 UNSURE = 'unsure'

@@ -20,7 +20,8 @@ from collections.abc import Iterable, Mapping
 import math
 
 from harness_eval.contract import EvaluationError
-from harness_eval.replay.comparison import agrees, Comparison, Pair
+from harness_eval.replay.agreement import agrees
+from harness_eval.replay.comparison import Comparison, Pair
 from harness_eval.replay.decision import decide, Rule
 from harness_eval.replay.results import Metric, Replayed, Result, Truth
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from enum import Enum
 import math
 from typing import Any
 
-from harness_eval.contract import Status
-from harness_eval.replay.metrics import has_own_truth
+from harness_eval.replay.agreement import agrees
 from harness_eval.replay.paired_test import PairedTest
 from harness_eval.replay.results import Result, Skipped, Truth
 
@@ -176,19 +175,6 @@ def mean_gain(pairs: Iterable[Pair]) -> float:
     """Mean difference of the pairs that have a metric; NaN: none has."""
     found = differences(pairs)
     return math.fsum(found) / len(found) if found else float('nan')
-
-
-def agrees(result: Result, truth: Truth | None) -> bool | None:
-    """Whether the verdict agrees with the truth; None: no truth, or no verdict that could.
-
-    The verdict that an oracle gave agrees with what that oracle says, which means nothing.
-    """
-    verdict = result.outcome.verdict
-    if truth is None or verdict is None or verdict.status is Status.PROCESS:
-        return None
-    if not has_own_truth(replace(result, truth=truth)):
-        return None
-    return (verdict.status is Status.SUCCESS) == truth.correct
 
 
 def said(result: Result) -> str:

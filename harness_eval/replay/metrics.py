@@ -23,10 +23,12 @@ import numpy as np
 import numpy.typing as npt
 
 from harness_eval.contract import Status
+from harness_eval.replay.agreement import came_to, has_own_truth
 from harness_eval.replay.results import Result
 from harness_eval.replay.scores import (
     Bin,
     BINS,
+    COLUMNS,
     CONFIDENCE,
     Cost,
     Latency,
@@ -35,31 +37,11 @@ from harness_eval.replay.scores import (
     RiskPoint,
     Scores,
     ToolScores,
+    TRUTHS,
 )
 from harness_eval.runs import OutcomeKind
 
-__all__ = [
-    'Bin',
-    'Cost',
-    'Latency',
-    'Number',
-    'Rate',
-    'RiskPoint',
-    'Scores',
-    'ToolScores',
-    'came_to',
-    'has_own_truth',
-    'rate',
-    'score',
-]
-
-COLUMNS = ('success', 'failure', 'process', 'abstained', 'error')
-"""What a result can come to, as columns of the confusion matrix."""
-TRUTHS = ('success', 'failure')
-"""Rows of the confusion matrix."""
-
 _NANOSECONDS = 10**9
-_ORACLE = 'oracle:'
 _P95 = 95
 _NO_SCORE = 'no labelled verdict carries a score'
 
@@ -79,21 +61,6 @@ def score(results: Iterable[Result]) -> Scores:
     return Scores(
         {tool: _scores(tool, by_tool[tool]) for tool in sorted(by_tool)}, _scores('', every)
     )
-
-
-def came_to(result: Result) -> str:
-    """What a result came to: one of :data:`COLUMNS`, or ``interrupted``."""
-    verdict = result.outcome.verdict
-    return result.outcome.kind.value if verdict is None else verdict.status.value
-
-
-def has_own_truth(result: Result) -> bool:
-    """Whether the truth of a result comes from elsewhere than its verdict."""
-    if result.truth is None:
-        return False
-    verdict = result.outcome.verdict
-    by_oracle = verdict is not None and verdict.route.startswith(_ORACLE)
-    return not (by_oracle and result.truth.source == 'oracle')
 
 
 def rate(count: int, of: int, nothing: str) -> Rate:

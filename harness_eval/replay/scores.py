@@ -14,6 +14,10 @@ CONFIDENCE = 0.95
 """Of every interval."""
 BINS = 10
 """Bins of equal width over [0, 1] for the expected calibration error."""
+COLUMNS = ('success', 'failure', 'process', 'abstained', 'error')
+"""What a result can come to, as columns of the confusion matrix."""
+TRUTHS = ('success', 'failure')
+"""Rows of the confusion matrix."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from harness_eval.lines import clean_line, redact, redact_plain
-from harness_eval.replay.comparison import agrees, Comparison, Pair
+from harness_eval.replay.agreement import agrees
+from harness_eval.replay.comparison import Comparison, Pair
 from harness_eval.replay.results import Replayed, Result, Truth
 from harness_eval.runs import Outcome
 

@@ -17,7 +17,8 @@ from xml.etree import ElementTree as ET
 
 from harness_eval.contract import Status
 from harness_eval.lines import redact
-from harness_eval.replay.comparison import agrees, Comparison, Decision, Pair, said
+from harness_eval.replay.agreement import agrees
+from harness_eval.replay.comparison import Comparison, Decision, Pair, said
 from harness_eval.replay.results import Replayed, Result, Skipped
 from harness_eval.runs import OutcomeKind
 

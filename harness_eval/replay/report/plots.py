@@ -8,8 +8,7 @@ import io
 import re
 from typing import Any
 
-from harness_eval.replay.metrics import COLUMNS, TRUTHS
-from harness_eval.replay.scores import ToolScores
+from harness_eval.replay.scores import COLUMNS, ToolScores, TRUTHS
 
 _SIZE = (3.5, 2.7)
 """Inches; the page scales it."""
