@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rich import box
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from harness_eval.cli.reasoned_rows import ReasonedRows
 from harness_eval.cli.screen import fields, many, plain
 from harness_eval.replay.comparison import Comparison, Pair, said
 from harness_eval.replay.report.tables import gain_table
@@ -17,7 +17,6 @@ from harness_eval.replay.report.tables import Table as Cells
 MOST_LISTED = 50
 """Segments that are listed on the screen; --json and --html have them all."""
 
-_REASON = 100
 _STYLES = {'promote': 'bold green', 'hold': 'bold yellow', 'reject': 'bold red'}
 
 
@@ -35,40 +34,40 @@ def comparison_parts(found: Comparison) -> Iterator[RenderableType]:
         ]
     )
     if found.pairs:
-        yield _table(gains)
+        yield from (Text(), _table(gains), Text())
     for title, pairs in (('got worse', found.regressions), ('put right', found.corrections)):
         if pairs:
             yield from _listed(title, pairs)
 
 
 def _table(cells: Cells) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
     for name in cells.head:
-        table.add_column(name, justify='left' if name == cells.head[0] else 'right')
+        if name == cells.head[0]:
+            table.add_column(name, overflow='fold', min_width=6)
+        else:
+            table.add_column(name, justify='right', no_wrap=True)
     for row in cells.cells:
         table.add_row(*(plain(cell.text) for cell in row))
     return table
 
 
 def _listed(title: str, pairs: Sequence[Pair]) -> Iterator[RenderableType]:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in ('tool', 'run', 'segment', 'really', 'base', 'candidate', 'reason'):
-        table.add_column(name, overflow='fold', justify='right' if name == 'segment' else 'left')
-    for pair in pairs[:MOST_LISTED]:
-        completion = pair.candidate.completion
-        table.add_row(
-            plain(completion.tool, 80),
-            plain(completion.run_id, 80),
-            str(completion.segment),
-            'success' if pair.truth is not None and pair.truth.correct else 'failure',
-            plain(pair.base.outcome.label, 80),
-            plain(pair.candidate.outcome.label, 80),
-            plain(_why(pair), _REASON),
-        )
     yield Text(f'{title}: {many(len(pairs), "segment")}', style='bold')
-    yield table
+    yield ReasonedRows(
+        ('tool', 'run', 'segment', 'really', 'base', 'candidate'),
+        ((_cells(pair), _why(pair)) for pair in pairs[:MOST_LISTED]),
+    )
     if len(pairs) > MOST_LISTED:
         yield Text(f'and {len(pairs) - MOST_LISTED} more, see --json or --html')
+
+
+def _cells(pair: Pair) -> list[Text]:
+    completion = pair.candidate.completion
+    truth = 'success' if pair.truth is not None and pair.truth.correct else 'failure'
+    sides = (pair.base.outcome.label, pair.candidate.outcome.label)
+    said_of_it = (completion.tool, completion.run_id, str(completion.segment), truth, *sides)
+    return [Text(plain(one, 80)) for one in said_of_it]
 
 
 def _why(pair: Pair) -> str:
