@@ -16,7 +16,8 @@ from typing import Annotated, Optional, TYPE_CHECKING
 import typer
 
 from harness_eval.cli.compare_text import comparison_parts
-from harness_eval.cli.exit_codes import OK, USAGE
+from harness_eval.cli.configured import refuse_configuration
+from harness_eval.cli.exit_codes import OK
 from harness_eval.cli.extras import need_page, need_statistics
 from harness_eval.cli.judged_input import read_results, RESULTS_SUFFIX
 from harness_eval.cli.label_input import given_labels, GivenLabels, LabelsOption
@@ -188,9 +189,7 @@ def _replayed(
                 progress=progress,
             )
     except ConfigError as error:
-        for problem in error.problems:
-            typer.echo(str(problem), err=True)
-        raise typer.Exit(USAGE) from None
+        refuse_configuration(error)
     except EvaluationError as error:
         refuse(f'{config.name}: {error.message}')
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NoReturn
 
 import typer
 
@@ -15,6 +16,11 @@ def loaded(path: Path) -> Config:
     try:
         return load_config(path)
     except ConfigError as error:
-        for problem in error.problems:
-            typer.echo(str(problem), err=True)
-        raise typer.Exit(USAGE) from None
+        refuse_configuration(error)
+
+
+def refuse_configuration(error: ConfigError) -> NoReturn:
+    """Say each problem of a configuration that cannot be used, and exit with 2."""
+    for problem in error.problems:
+        typer.echo(str(problem), err=True)
+    raise typer.Exit(USAGE) from None

@@ -14,7 +14,8 @@ from typing import Annotated, Optional, TYPE_CHECKING
 
 import typer
 
-from harness_eval.cli.exit_codes import EVALUATION_ERROR, USAGE
+from harness_eval.cli.configured import refuse_configuration
+from harness_eval.cli.exit_codes import EVALUATION_ERROR
 from harness_eval.cli.extras import need_page
 from harness_eval.cli.label_input import given_labels, LabelsOption
 from harness_eval.cli.output_files import need_writable, write_text, write_with
@@ -139,9 +140,7 @@ def replay(
                     progress=progress,
                 )
         except ConfigError as error:
-            for problem in error.problems:
-                typer.echo(str(problem), err=True)
-            raise typer.Exit(USAGE) from None
+            refuse_configuration(error)
         except EvaluationError as error:
             refuse(error.message)
         judged = dataclasses.replace(judged, skipped=(*missing, *judged.skipped))
