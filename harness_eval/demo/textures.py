@@ -24,11 +24,6 @@ _CELL_PIXELS = 32
 _MATERIAL_SIZE = 512
 
 
-def marker_edge(tag_edge: float) -> float:
-    """Edge of the black square of a tag, in metres, given the edge of the whole white tag."""
-    return tag_edge * MARKER_CELLS / (MARKER_CELLS + 2 * QUIET_ZONE_CELLS)
-
-
 def marker(number: int) -> Picture:
     """A tag of ``DICT_4X4_50`` with its white quiet zone, ``HxWx3 uint8``."""
     dictionary = cv2.aruco.getPredefinedDictionary(cv2.aruco.DICT_4X4_50)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from harness_eval.contract import EvaluationError
 from harness_eval.lines import clean_line
-from harness_eval.replay.results import Replayed, Result, Truth
+from harness_eval.replay.results import Result, Truth
 
 LABEL = 'label'
 """Source of a truth that a person noted."""
@@ -150,15 +150,6 @@ def match_labels(results: Sequence[Result], labels: Sequence[Label]) -> Matched:
         if recorded is not None and recorded.correct != label.correct:
             contradictions.append(Contradiction(labelled[place], label.truth, recorded))
     return Matched(tuple(labelled), tuple(unmatched), tuple(contradictions))
-
-
-def with_labels(replayed: Replayed, labels: Sequence[Label]) -> Replayed:
-    """The same results with the truth that labels say; see :func:`match_labels`.
-
-    Raises:
-        LabelsError: As :func:`assign`.
-    """
-    return replace(replayed, results=match_labels(replayed.results, labels).results)
 
 
 def _meant(label: Label, places: Sequence[int], keys: Sequence[Key]) -> int | None:
