@@ -86,5 +86,6 @@ def _unmatched(name: str, label: Label, keys: Sequence[Key], what: str) -> str:
         f'segment {segment} of {plain(source, 80)!r}' for source, _, segment in keys[:_MOST_NAMED]
     )
     more = ', …' if len(keys) > _MOST_NAMED else ''
-    advice = '; the column source may be empty' if label.source else ''
+    alone = len({source for source, _, _ in keys}) == 1
+    advice = '; the column source may be empty' if label.source and alone else ''
     return f'{said}; of that run there is {there}{more}{advice}'

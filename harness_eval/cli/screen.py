@@ -79,7 +79,7 @@ def print_screen(*parts: RenderableType) -> None:
     )
     with console.capture() as captured:
         for part in parts:
-            console.print(part)
+            console.print(part, crop=False)  # what is too wide wraps; nothing is lost
     text = captured.get()
     if not terminal:
         text = '\n'.join(line.rstrip() for line in text.split('\n'))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 import logging
 from pathlib import Path
 
@@ -29,6 +29,9 @@ TASK_SIZE = 16
 
 _MOST_TOOLS = 8
 """Tools that are named in a message."""
+
+_WAY_OUT = 'name the source under completions, or give a file with --completions'
+"""What to do about a bag in which nobody says when runs ended."""
 
 Reported = tuple[Completion, int]
 """A completion and its receipt, nanoseconds."""
@@ -165,6 +168,8 @@ def _looked_into(
             found, more = read_completions(bag, how.config, decoder, how.namespace or '')
             # A bag with completions from one source need not have those of all.
             notes += [one for one in more if not found or one.kind != 'no_such_topic']
+            if not found:
+                notes = [_with_a_way_out(one) for one in notes]
         outcomes = recorded_outcomes(bag, decoder) if found else {}
         notes = [*bag.skipped, *notes]
     required = how.config.evaluation.required_tools
@@ -194,11 +199,14 @@ def _nothing(source: BagSource, how: How, found: Sequence[Reported], given: _Giv
         where = 'the file of completions has none of the time in which it was recorded'
     else:
         topics = [one.topic or f'{one.action}/_action/status' for one in how.config.completions]
-        where = (
-            f'it has no completions on {", ".join(topics)}; name the source under completions, '
-            'or give them with --completions'
-        )
+        where = f'it has no completions on {", ".join(topics)}; {_WAY_OUT}'
     return Skipped(source.name, 'no_completions', f'{source.name}: {where}')
+
+
+def _with_a_way_out(note: Skipped) -> Skipped:
+    if note.kind != 'no_such_topic':
+        return note
+    return replace(note, message=f'{note.message}; {_WAY_OUT}')
 
 
 def _parts(runs: Sequence[Run], how: How) -> list[list[Run]]:

@@ -105,6 +105,26 @@ def test_in_a_narrow_terminal_a_reason_stands_beneath_its_row(
     assert 'below the failure threshold 0.5' in ' '.join(lines[place + 1].split())
 
 
+def test_no_cell_is_cut_however_narrow_the_terminal(
+    shell: Shell, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv('COLUMNS', '30')
+    ended = shell('replay', folder / 'evidence', '--config', folder / 'cell.yaml')
+    assert row(ended.out, 'c') == ['pick', 'c', '0', 'ABSTAINED', 'ABSTAINED']
+
+
+def test_a_bag_without_completions_is_told_the_ways_out(
+    shell: Shell, folder: Path, tmp_path: Path
+) -> None:
+    config = write_config(tmp_path / 'elsewhere.yaml')
+    config.write_text(config.read_text().replace('topic: tool_completions', 'topic: skills/done'))
+    ended = shell('replay', folder / 'bag', '--config', config)
+    assert ended.code == 4
+    assert ended.err.count('\n') == 1
+    assert '/skills/done is not in the bag' in ended.err
+    assert ended.err.endswith('or give a file with --completions\n')
+
+
 def test_in_a_pipe_a_run_is_one_line_that_can_be_read(
     shell: Shell, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -344,14 +364,26 @@ def test_neither_ros_nor_its_messages_are_needed(folder: Path, tmp_path: Path) -
     assert len(list((tmp_path / 'cases').iterdir())) == 3  # the bag and the cases are one
 
 
-def test_control_c_ends_cleanly(folder: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ('number', 'code', 'tidy'),
+    [
+        (signal.SIGINT, 130, True),
+        (signal.SIGTERM, 143, True),
+        (signal.SIGKILL, -signal.SIGKILL, False),
+    ],
+    ids=['control-c', 'terminated', 'killed'],
+)
+def test_no_worker_outlives_a_command_that_was_ended(
+    folder: Path, tmp_path: Path, number: signal.Signals, code: int, tidy: bool
+) -> None:
     config = write_config(folder / 'slow.yaml', evaluator='slow')
     config.write_text(
         config.read_text().replace(
             '    checked:', '    slow: {kind: plugin, ref: "replay_judge:slow"}\n    checked:'
         )
     )
-    begun = tmp_path / 'begun'
+    begun, scratch = tmp_path / 'begun', tmp_path / 'scratch'
+    scratch.mkdir()
     process = subprocess.Popen(
         command('replay', folder / 'bag', '--config', config, '--jobs', 2),
         env={
@@ -360,6 +392,7 @@ def test_control_c_ends_cleanly(folder: Path, tmp_path: Path) -> None:
                 [*map(str, (ROOT, ROOT / 'test' / 'support')), os.environ.get('PYTHONPATH', '')]
             ),
             'REPLAY_JUDGE_BEGUN': str(begun),
+            'TMPDIR': str(scratch),
         },
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -370,17 +403,18 @@ def test_control_c_ends_cleanly(folder: Path, tmp_path: Path) -> None:
         while not begun.exists() and time.monotonic() < until and process.poll() is None:
             time.sleep(0.05)
         assert begun.exists()
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         _, err = process.communicate(timeout=20)
     finally:
         process.kill()
-    assert process.returncode == 130
+    assert process.returncode == code
     assert 'Traceback' not in err
     worker = int(begun.read_text())
     until = time.monotonic() + 10
     while _is_alive(worker) and time.monotonic() < until:
         time.sleep(0.05)
     assert not _is_alive(worker)
+    assert not tidy or not list(scratch.iterdir())
 
 
 def _is_alive(pid: int) -> bool:
