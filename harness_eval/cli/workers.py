@@ -9,9 +9,11 @@ from enum import Enum
 from importlib import import_module
 import logging
 import os
+import signal
 import sys
+import threading
 import traceback
-from typing import Annotated, Optional, TYPE_CHECKING
+from typing import Annotated, NoReturn, Optional, TYPE_CHECKING
 
 import typer
 
@@ -62,21 +64,48 @@ def working(jobs: int, dask: str | None) -> Iterator[Executor | None]:
     """
     if dask is not None and jobs > 1:
         refuse('--jobs and --dask exclude each other: the cluster says how many work')
-    if dask is not None:
-        with _cluster(dask) as executor:
-            yield executor
-    elif jobs == 1:
-        yield None
-    else:
-        from harness_eval.replay.jobs import end_pool, process_pool
+    with _tidy_when_terminated():
+        if dask is not None:
+            with _cluster(dask) as executor:
+                yield executor
+        elif jobs == 1:
+            yield None
+        else:
+            with _processes(jobs) as executor:
+                yield executor
 
-        pool = process_pool(jobs)
-        try:
-            yield pool
-        except BaseException:
-            end_pool(pool)
-            raise
-        pool.shutdown()
+
+@contextmanager
+def _processes(jobs: int) -> Iterator[Executor]:
+    from harness_eval.replay.jobs import end_pool, process_pool
+
+    pool = process_pool(jobs)
+    try:
+        yield pool
+    except BaseException:
+        end_pool(pool)
+        raise
+    pool.shutdown()
+
+
+@contextmanager
+def _tidy_when_terminated() -> Iterator[None]:
+    """Have SIGTERM (a CI job that is cancelled) end the command as Ctrl-C does.
+
+    Otherwise workers and temporary folders would be left behind.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, _terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _terminate(number: int, _: object) -> NoReturn:
+    raise SystemExit(128 + number)
 
 
 @contextmanager

@@ -18,9 +18,11 @@ from concurrent.futures import (
 from dataclasses import replace
 import logging
 import multiprocessing
+import os
 from pathlib import Path
 import signal
 from tempfile import TemporaryDirectory
+import threading
 
 from harness_eval.config import Config, load_config
 from harness_eval.replay.answers import Answers
@@ -166,7 +168,7 @@ def process_pool(jobs: int) -> ProcessPoolExecutor:
     """
     # Spawned, since a fork would copy the threads' locks of whoever calls this.
     context = multiprocessing.get_context('spawn')
-    return ProcessPoolExecutor(jobs, mp_context=context, initializer=_ignore_interrupts)
+    return ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin_worker)
 
 
 def end_pool(pool: ProcessPoolExecutor) -> None:
@@ -177,8 +179,17 @@ def end_pool(pool: ProcessPoolExecutor) -> None:
         process.terminate()
 
 
-def _ignore_interrupts() -> None:
+def _begin_worker() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """Let no worker outlive whoever wants its results, however that one ended."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 class _Progress:
