@@ -111,9 +111,12 @@ def gain_table(comparison: Comparison) -> Table:
     counts = comparison.by_metric().items()
     by_metric = ', '.join(f'{count} by {name}' for name, count in counts if count)
     test = comparison.test
+    differ = f'{test.differing} segments that differ'
+    if test.differing == 1:
+        differ = '1 segment that differs'
     chance = (
         f' Test: {test.method}, p = {test.better:.2g} for better, {test.worse:.2g} for worse, '
-        f'from {test.differing} segments that differ.'
+        f'from {differ}.'
         if test.method
         else ' No segment differs.'
     )
