@@ -161,6 +161,17 @@ def test_a_tool_that_surely_gets_worse_rejects_though_all_together_gain() -> Non
     assert found.reasons == ('worse by 0.3 on average over 10 segments of place, p = 0.00098',)
 
 
+def test_a_gain_within_one_tool_holds_where_all_together_have_none() -> None:
+    place = ([0.5] * 20, [0.8] * 9 + [0.2] * 11)
+    found = scored_tools(pick=([0.5] * 8, [0.6] * 8), place=place)
+    assert found.decision is Decision.HOLD
+    assert [reason.partition(' over ')[0] for reason in found.reasons] == [
+        'the gain of 0.007143 on average',
+    ] * 2
+    assert 'is less than the 0.05' in found.reasons[0]
+    assert 'may be chance' in found.reasons[1]
+
+
 def test_equally_good_configurations_are_promoted_no_more_often_than_chance_may() -> None:
     """However many tools there are; with any gain enough, so that only the tests stand between."""
     rng, draws, rule = np.random.default_rng(4), 150, Rule(min_gain=0.0, significance=0.2)
