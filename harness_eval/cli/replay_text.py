@@ -98,7 +98,7 @@ def summary(judged: Replayed) -> str:
     if any(one.recorded is not None for one in judged.results):
         said += f'; {changed} other than recorded'
     known = [one for one in judged.results if agrees(one, one.truth) is not None]
-    if known or any(one.truth is not None for one in judged.results):
+    if known:
         wrong = sum(_is_wrong(one) for one in known)
         said += f'; {wrong} of {len(known)} verdicts with a known truth wrong'
     return f'{said}; {len(judged.skipped)} skipped'

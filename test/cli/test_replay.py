@@ -201,8 +201,10 @@ def test_an_error_or_something_skipped_ends_with_4(
     assert '; 0 skipped' not in ended.out
     config = write_config(folder / 'tight.yaml', slop=0.0, timeout=0.3)
     config.write_text(config.read_text().replace('settle: 0.3', 'settle: 0.9'))
-    ended = shell('replay', folder / 'bag', '--config', config)
+    labels = ('--labels', folder / 'labels.csv')
+    ended = shell('replay', folder / 'bag', '--config', config, *labels)
     assert ended.code == 4
+    assert 'wrong' not in ended.out  # no verdict, and so none that could be
     assert '3 error' in ended.out
     assert ended.err == ''
 
