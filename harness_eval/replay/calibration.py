@@ -204,7 +204,7 @@ def lowest_threshold(wrong: _Counts, of: _Counts, target: Target) -> float | Non
     """
     from scipy.stats import binom
 
-    # Of ``failures`` those before the first that is not safe: ``of`` stays and ``wrong`` only grows.
+    # Of ``failures`` those above the first that is not safe: ``of`` stays, ``wrong`` only grows.
     safe = (of > 0) & (binom.cdf(wrong, of, target.maximum) <= target.level)
     return float(target.thresholds[safe][-1]) if safe.any() else None
 
