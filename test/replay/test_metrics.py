@@ -145,6 +145,11 @@ def test_scores_are_held_against_the_truth() -> None:
     assert scores.calibration_error.value == pytest.approx((0.35 + 0.46) / 2)
 
 
+def test_a_bin_weighs_as_much_in_the_calibration_error_as_it_holds() -> None:
+    scores = of(*several(3, 'success', True, score=0.95), *several(1, 'failure', True, score=0.15))
+    assert scores.calibration_error.value == pytest.approx((3 * 0.05 + 0.85) / 4)
+
+
 @pytest.mark.parametrize('truth', [True, False])
 def test_scores_of_one_class_have_a_brier_score_too(truth: bool) -> None:
     scores = of(*several(3, 'success', truth, score=0.9))
