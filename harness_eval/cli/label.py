@@ -20,7 +20,12 @@ _Cases = Annotated[
 ]
 _Labels = Annotated[
     Path,
-    typer.Option('--labels', metavar='FILE', help='A CSV file of labels.', show_default=False),
+    typer.Option(
+        '--labels',
+        metavar='FILE',
+        help='A CSV file with columns run_id and label.',
+        show_default=False,
+    ),
 ]
 
 

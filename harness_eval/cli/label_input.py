@@ -21,7 +21,12 @@ _MOST_NAMED = 3
 # typer reads this at run time, on Python 3.10 too.
 LabelsOption = Annotated[
     Optional[Path],  # noqa: UP045
-    typer.Option('--labels', metavar='FILE', help='A CSV file of labels.', show_default=False),
+    typer.Option(
+        '--labels',
+        metavar='FILE',
+        help='A CSV file with columns run_id and label.',
+        show_default=False,
+    ),
 ]
 
 

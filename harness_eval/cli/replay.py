@@ -51,7 +51,7 @@ _Completions = Annotated[
     typer.Option(
         '--completions',
         metavar='FILE',
-        help='A CSV file of completions; they count in the place of those in the bags.',
+        help='A CSV file with columns time and tool, in the place of what the bags have.',
         show_default=False,
     ),
 ]

@@ -435,3 +435,5 @@ def test_the_help_names_every_option(shell: Shell) -> None:
         *('--json', '--junit', '--html', '--namespace', '--quiet'),
     ):
         assert option in ended.out
+    assert 'columns time and tool' in ended.out
+    assert 'columns run_id and label' in ended.out
