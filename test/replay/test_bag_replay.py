@@ -361,6 +361,35 @@ def test_no_more_is_read_than_runs_need(
     assert 2 <= len(given) <= 4
 
 
+def test_a_run_whose_time_was_recorded_twice_comes_to_no_verdict(
+    make_cell: Callable[..., RecordedCell], tmp_path: Path
+) -> None:
+    """A loop: frames of the first time round would pass for evidence of the second one."""
+    (tmp_path / 'second').mkdir()
+    first, second = make_cell(), RecordedCell(tmp_path / 'second')
+    first.look(0.95, pictures=60)
+    second.whole_run('b', 0.02)
+    second.pass_time(9)
+    second.whole_run('later', 0.97)
+    second.close()
+    first.recorded += second.recorded
+    found = replayed(first)
+    assert [one.outcome.label for one in found.results] == ['error clock_jumped', 'success']
+    assert 'went back by' in found.results[0].outcome.message
+    first.recorded = second.recorded
+    assert [one.outcome.label for one in replayed(first).results] == ['failure', 'success']
+
+
+def test_messages_that_were_written_topic_by_topic_are_judged_as_any(
+    make_cell: Callable[..., RecordedCell],
+) -> None:
+    cell = make_cell()
+    cell.look(pictures=60)
+    cell.whole_run('a')
+    cell.recorded.sort(key=lambda message: message[0])
+    assert [one.outcome.label for one in replayed(cell).results] == ['success']
+
+
 def test_what_waits_for_nothing_ends_with_the_bag(
     make_cell: Callable[..., RecordedCell],
 ) -> None:

@@ -108,6 +108,9 @@ class BagFile(Protocol):
     ) -> Iterator[BagMessage]:
         """Messages in order of receipt, ``start`` included, ``stop`` not."""
 
+    def written(self, topics: Collection[str], start: int, stop: int) -> Iterator[tuple[str, int]]:
+        """Topic and receipt of the messages of a window in the order of writing, unread."""
+
     def close(self) -> None:
         """Let go of what it holds."""
 
@@ -204,6 +207,35 @@ class Bag:
                 )
                 continue
             yield message._replace(data=data)
+
+    def goes_back(self, topics: Collection[str], start: int, stop: int) -> int:
+        """By how much time went back while a window was recorded: a loop, a clock that was set.
+
+        Receipts of one topic rise as they are written. Where they do not, two times of recording
+        cover the window, and in order of receipt their messages are mixed.
+
+        Args:
+            topics: Absolute names.
+            start: First receipt of the window, nanoseconds.
+            stop: First receipt after it.
+
+        Returns:
+            Nanoseconds of the largest step back on one topic; 0: there is none.
+        """
+        newest: dict[str, int] = {}
+        most = 0
+        for file in self._files:
+            span = file.span
+            if span is None or span[1] + file.margin < start or span[0] - file.margin >= stop:
+                continue
+            try:
+                for topic, receipt in file.written(topics, start, stop):
+                    before = newest.setdefault(topic, receipt)
+                    most = max(most, before - receipt)
+                    newest[topic] = max(before, receipt)
+            except (SourceError, OSError):
+                continue  # whoever reads the messages is told
+        return most
 
     def _of_file(
         self, file: BagFile, topics: frozenset[str], start: int | None, stop: int | None

@@ -10,6 +10,7 @@ message of each, and some unpacked chunks (``mcap_contents.KEPT_BYTES``).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
@@ -110,6 +111,29 @@ class McapFile:
                     read = partial(self._packed, contents, chunk, wanted, window)
                     parts.append((max(chunk.start, window[0]), read))
             yield from merged(parts, attrgetter('receipt'))
+
+    def written(self, topics: Collection[str], start: int, stop: int) -> Iterator[tuple[str, int]]:
+        """Topic and receipt of the messages of a window in the order of writing, unread."""
+        wanted = {n: self._topics_of[n] for n, c in self._channels.items() if c.topic in topics}
+        found: list[tuple[int, int, str, int]] = []
+        numbers, receipts, offsets = (np.asarray(column) for column in self._index.loose)
+        inside = (receipts >= max(start, 0)) & (receipts < max(stop, 0))
+        found += [
+            (int(offsets[i]), 0, wanted[int(numbers[i])][0], int(receipts[i]))
+            for i in np.flatnonzero(inside & np.isin(numbers, list(wanted)))
+        ]
+        with self._path.open('rb') as file:
+            contents = McapContents(file)
+            for chunk in self._touched((start, stop)):
+                if chunk.indexes and wanted.keys().isdisjoint(chunk.indexes):
+                    continue
+                with suppress(McapDamage, PackedError):
+                    found += [
+                        (chunk.offset, at, wanted[number][0], receipt)
+                        for receipt, at, number in contents.places(chunk, wanted)
+                        if start <= receipt < stop
+                    ]
+        return ((topic, receipt) for _, _, topic, receipt in sorted(found))
 
     def _touched(self, window: tuple[int, int]) -> list[Chunk]:
         """The chunks that reach into a window."""

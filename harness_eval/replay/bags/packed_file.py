@@ -125,6 +125,10 @@ class PackedFile:
         """Messages in order of receipt, ``start`` included, ``stop`` not."""
         yield from self._unpacking.opened(self._path).messages(topics, start, stop)
 
+    def written(self, topics: Collection[str], start: int, stop: int) -> Iterator[tuple[str, int]]:
+        """Topic and receipt of the messages of a window in the order of writing, unread."""
+        yield from self._unpacking.opened(self._path).written(topics, start, stop)
+
     def close(self) -> None:
         """Remove the temporary files of the bag."""
         self._unpacking.close()

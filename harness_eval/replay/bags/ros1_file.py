@@ -128,6 +128,16 @@ class Ros1File:
                 raise
             self._damaged(None, error)
 
+    def written(self, topics: Collection[str], start: int, stop: int) -> Iterator[tuple[str, int]]:
+        """Topic and receipt of the messages of a window in the order of writing, unread."""
+        places = [
+            (one.chunk_pos, one.offset, _absolute(c.topic), one.time)
+            for c in self._connections.values()
+            if _absolute(c.topic) in topics
+            for one in _cut(self._reader.indexes[c.id], start, stop)
+        ]
+        return ((topic, receipt) for _, _, topic, receipt in sorted(places))
+
     def close(self) -> None:
         """Close the file."""
         if self._reader.bio is not None:

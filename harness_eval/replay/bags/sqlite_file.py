@@ -104,6 +104,25 @@ class SqliteFile:
             except _ERRORS as error:
                 self._damaged(error)
 
+    def written(self, topics: Collection[str], start: int, stop: int) -> Iterator[tuple[str, int]]:
+        """Topic and receipt of the messages of a window in the order of writing, unread."""
+        wanted = {s.id: s.topic.name for s in self._stored if s.topic.name in topics}
+        first, last = (max(-_LAST, min(at, _LAST)) for at in (start, stop - 1))
+        if self._rows is not None:
+            inside = (self._rows['receipt'] >= first) & (self._rows['receipt'] <= last)
+            found = self._rows[['id', 'topic', 'receipt']][inside].tolist()
+        else:
+            query = 'SELECT id, topic_id, timestamp FROM messages WHERE timestamp BETWEEN ? AND ?'
+            try:
+                with closing(self._connect()) as database:
+                    found = database.execute(query, (first, last)).fetchall()
+            except _ERRORS:
+                return  # whoever reads the messages is told
+        # Asked for in order, SQLite might look at every row that there is.
+        for _, number, receipt in sorted(found):
+            if number in wanted and isinstance(receipt, int):
+                yield wanted[number], receipt
+
     def _indexed(
         self, database: sqlite3.Connection, topics: list[int], first: int, last: int
     ) -> Iterator[tuple[int, int, object]]:

@@ -87,6 +87,30 @@ def test_a_loop_is_read_in_the_order_of_receipt(name: str, tmp_path: Path) -> No
     assert receipts == sorted(2 * [SECOND + n for n in range(12)])
 
 
+@pytest.mark.parametrize('name', FORMATS)
+@settings(max_examples=8)
+@given(
+    recorded=items,
+    topics=st.sets(st.sampled_from((*TOPICS, '/d'))),
+    start=st.integers(min_value=SECOND - 2, max_value=SECOND + 42),
+    length=st.integers(min_value=0, max_value=42),
+)
+def test_it_is_known_by_how_much_time_went_back_in_a_window(
+    name: str, recorded: list[Item], topics: set[str], start: int, length: int
+) -> None:
+    newest: dict[str, int] = {}
+    most = 0
+    for topic, receipt, _ in recorded:
+        if topic in topics and start <= receipt < start + length:
+            newest[topic] = max(newest.get(topic, 0), receipt)
+            most = max(most, newest[topic] - receipt)
+    with (
+        tempfile.TemporaryDirectory(dir=MEMORY) as folder,
+        open_bag(FORMATS[name](Path(folder), recorded)) as bag,
+    ):
+        assert bag.goes_back(topics, start, start + length) == most
+
+
 @pytest.mark.parametrize('name', ['mcap, split, files packed', 'sqlite3, file packed'])
 def test_a_packed_file_is_unpacked_only_for_a_window_that_reaches_into_it(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
