@@ -13,7 +13,7 @@ import cv2
 from drawn_cases import write_case
 from hypothesis import given, settings
 import hypothesis.strategies as st
-from judged_results import outcome_of, replayed, result_of
+from judged_results import outcome_of, replayed, result_of, runs
 import numpy as np
 import pytest
 
@@ -255,6 +255,15 @@ def test_a_comparison_shows_both_sides_and_what_got_worse_first() -> None:
     assert found.texts['h4'][:2] == ['base: base.yaml', 'candidate: candidate.yaml']
     assert 'reject' in found.texts['p']
     assert 'truth: 1 under the base, 0 under the candidate, a gain of -1' in found.text
+
+
+def test_of_many_that_got_worse_some_are_named_and_unfolded_and_the_others_counted() -> None:
+    base, candidate = (runs(*[said] * 23, truth=True) for said in ('success', 'failure'))
+    found = page(candidate, comparison=compare(base, candidate))
+    named = [one['href'] for one in found.all('a') if one.get('href', '').startswith('#run-')]
+    assert named == [f'#run-{number}' for number in range(1, 21)]
+    assert sum('open' in one for one in found.runs) == 20
+    assert 'and 3 more' in found.text
 
 
 def test_numbers_have_their_intervals_and_missing_ones_their_reason() -> None:
