@@ -260,7 +260,14 @@ def _refuse_to_overwrite(sources: Sequence[Source], keep: Path | None) -> None:
         return
     folder = keep.resolve()
     for source in sources:
-        if folder in source.path.resolve().parents:
+        path = source.path.resolve()
+        if path in (folder, *folder.parents):
+            raise SourceError(
+                'cases_are_sources',
+                f'new cases cannot be kept in {source.name}, which is judged: sources stay as '
+                'they are; name a folder outside of it',
+            )
+        if folder in path.parents:
             raise SourceError(
                 'cases_are_sources',
                 f'new cases cannot be kept in {keep.name}, where {source.name} lies, which is '

@@ -514,6 +514,22 @@ def test_new_cases_never_take_the_place_of_their_sources(cell: Lived) -> None:
     assert content(cell.evidence) == before
 
 
+@pytest.mark.parametrize('below', ['', 'new/cases'])
+@pytest.mark.parametrize('kind', ['case', 'bag'])
+def test_new_cases_are_not_put_into_their_source(cell: Lived, kind: str, below: str) -> None:
+    folder = next(cell.evidence.glob('good-*'))
+    source: CaseSource | BagSource = CaseSource(folder)
+    if kind == 'bag':
+        folder = write_bag(cell.folder / 'bag', cell.recorded)
+        source = BagSource(folder)
+    before = content(folder)
+    with pytest.raises(EvaluationError, match='cases_are_sources') as caught:
+        replay([source], cell.path, keep_cases=folder / below)
+    assert str(cell.folder) not in caught.value.message
+    assert content(folder) == before
+    assert not (folder / 'new').exists()
+
+
 def test_a_truth_goes_with_the_new_case(cell: Lived) -> None:
     folder = next(cell.evidence.glob('good-*'))
     write_label(folder, Truth(False, 'label', 'it slipped'))
