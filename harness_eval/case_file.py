@@ -135,6 +135,8 @@ def case_of(name: str, description: Mapping[str, Any], frames: Mapping[str, Fram
         )
     completion = _completion(description['completion'])
     outcome = description.get('outcome')
+    for frame in (frames or {}).values():
+        _check_frame(frame)
     streams = () if frames is None else tuple(description['streams'])
     missing = [stream for stream in streams if frames is not None and stream not in frames]
     if missing:
@@ -210,6 +212,16 @@ def _completion(data: Mapping[str, Any]) -> Completion:
     for key in ('segment', 'stamp'):
         _whole_number(data, key)
     return Completion(**{**data, 'arguments': arguments})
+
+
+def _check_frame(frame: Frame) -> None:
+    """Make sure that what is said of a frame is of the types that its judges count on."""
+    said = asdict(frame)
+    for key in ('stamp', 'receipt', 'payload_offset'):
+        _whole_number(said, key)
+    for key in ('topic', 'type', 'frame_id', 'stamp_source'):
+        if not isinstance(said[key], str):
+            raise ValueError(f'{key} of {frame.stream!r} must be a text, found {said[key]!r}')
 
 
 def _whole_number(data: Mapping[str, Any], key: str) -> int:

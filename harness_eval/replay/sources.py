@@ -178,6 +178,8 @@ def _sources(path: Path, skipped: list[Skipped]) -> Iterator[Source]:
             yield CaseSource(path.parent)
         elif path.name == METADATA_FILE:
             yield BagSource(path.parent)
+        elif _is_special(path):
+            return
         elif path.name.endswith(BAG_SUFFIXES) or _begins_like_a_bag(path):
             yield BagSource(path)
     except OSError as error:
@@ -204,8 +206,13 @@ def _in_folder(folder: Path, skipped: list[Skipped], above: frozenset[Path]) -> 
             continue
         if child.is_dir():
             yield from _in_folder(child, skipped, above | {real})
-        elif child.name.endswith(BAG_SUFFIXES):
+        elif child.name.endswith(BAG_SUFFIXES) and not _is_special(child):
             yield BagSource(child)
+
+
+def _is_special(path: Path) -> bool:
+    """Whether something is a pipe, a socket or a device, which might be read for ever."""
+    return path.exists() and not path.is_file()
 
 
 def _begins_like_a_bag(path: Path) -> bool:

@@ -385,6 +385,8 @@ def test_a_case_without_the_completion_in_its_bag_is_not_judged(cell: Lived) -> 
         lambda case: case.update(version=2),
         lambda case: case.update(outcome={'attempt': 'x'}),
         lambda case: case.update(streams=[]),
+        lambda case: case['streams']['front'].update(stamp=None),
+        lambda case: case['streams']['front'].update(type=['sensor_msgs/msg/Image']),
     ],
 )
 def test_what_is_not_well_formed_is_told_and_stops_no_other(

@@ -11,7 +11,14 @@ import pytest
 from recordings import mcap, ros1, rosbag2, split
 from rosbags.rosbag2 import StoragePlugin
 
-from harness_eval.replay.sources import BagSource, CaseSource, find_sources, told_apart
+from harness_eval.replay.bags import open_bag
+from harness_eval.replay.sources import (
+    BagSource,
+    CaseSource,
+    find_sources,
+    SourceError,
+    told_apart,
+)
 
 ITEMS = [('/a', 10**9 + n, f'{n}') for n in range(6)]
 
@@ -120,6 +127,16 @@ def test_names_are_unique_whatever_lies_where(paths: list[list[str]]) -> None:
     names = {one.path: one.name for one in told_apart(sources)}
     assert len(set(names.values())) == len(names) == len({tuple(one) for one in paths})
     assert told_apart(told_apart(sources)) == told_apart(sources)
+
+
+def test_a_pipe_is_no_bag_and_nobody_waits_for_it(tmp_path: Path) -> None:
+    pipe = tmp_path / 'pipe.mcap'
+    os.mkfifo(pipe)
+    assert find_sources([str(pipe)])[1][0].kind == 'no_source'
+    bag = mcap(tmp_path / 'bag.mcap', ITEMS)
+    assert found(tmp_path) == [BagSource(bag)]
+    with pytest.raises(SourceError, match='not_a_bag'):
+        open_bag(pipe)
 
 
 def test_a_link_that_leads_back_up_ends(tmp_path: Path) -> None:

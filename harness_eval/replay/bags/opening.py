@@ -123,6 +123,8 @@ def _open_plain(path: Path, note: Note) -> BagFile:
 
 
 def _begin(path: Path) -> bytes:
+    if path.exists() and not path.is_file():
+        raise SourceError('not_a_bag', f'{path.name} is no file: expected a bag')
     with path.open('rb') as file:
         return file.read(16)
 
