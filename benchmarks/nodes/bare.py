@@ -41,6 +41,9 @@ def main() -> None:
         rclpy.spin(node)
     except (KeyboardInterrupt, ExternalShutdownException):
         pass
+    except Exception:
+        if rclpy.ok():  # else it was shut down between two looks at it
+            raise
     finally:
         rclpy.try_shutdown()
 

@@ -156,6 +156,9 @@ def main(args: list[str] | None = None) -> int:
         rclpy.spin(node)
     except (KeyboardInterrupt, ExternalShutdownException):
         pass
+    except Exception:
+        if rclpy.ok():  # else it was shut down between two looks at it
+            raise
     finally:
         if node is not None:
             node.destroy_node()

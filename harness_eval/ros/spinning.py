@@ -60,6 +60,8 @@ def spin_on(executor: Executor, on_fault: Callable[[BaseException], None]) -> No
         except (ExternalShutdownException, ShutdownException, KeyboardInterrupt):
             raise
         except Exception as error:
+            if not executor.context.ok():  # it was shut down between two looks at it
+                raise ExternalShutdownException from error
             log.exception('a callback failed; the node goes on')
             on_fault(error)
 
