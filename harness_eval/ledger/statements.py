@@ -1,15 +1,34 @@
 """Statements of the hot path, built and compiled once.
 
 A run takes some fifteen statements. SQLAlchemy builds, caches and looks up an expression anew for
-each, which costs about ten times what SQLite takes to execute it.
+each, which costs about ten times what SQLite takes to execute it. So these are executed by the
+driver, on the connection and within the transaction that SQLAlchemy keeps.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections import namedtuple
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite
+
+
+class Executed(NamedTuple):
+    """What a statement came to.
+
+    Attributes:
+        rows: Its rows, with a field for each column.
+        rowcount: How many rows it changed; -1: it changes none.
+    """
+
+    rows: list[Any]
+    rowcount: int
+
+    @property
+    def first(self) -> Any:
+        """The first row; None if there is none."""
+        return self.rows[0] if self.rows else None
 
 
 class Statement:
@@ -33,15 +52,28 @@ class Statement:
             for name in self._names
             if not compiled.binds[name].required
         }
+        self._row: Any = None  # the type of its rows
 
-    def __call__(self, connection: sa.Connection, **values: Any) -> sa.CursorResult[Any]:
+    def __call__(self, connection: sa.Connection, **values: Any) -> Executed:
         """Execute it.
 
         Raises:
             KeyError: A parameter is missing.
+            sqlite3.Error: It cannot be executed.
         """
         given = {**self._fixed, **values}
-        return connection.exec_driver_sql(self._text, tuple(given[n] for n in self._names))
+        cursor = connection.connection.cursor()
+        try:
+            cursor.execute(self._text, tuple(given[name] for name in self._names))
+            if cursor.description is None:
+                return Executed([], cursor.rowcount)
+            if self._row is None:
+                names = [column[0] for column in cursor.description]
+                self._row = namedtuple('Row', names)  # type: ignore[misc]
+            rows = [self._row._make(row) for row in cursor.fetchall()]
+            return Executed(rows, cursor.rowcount)
+        finally:
+            cursor.close()
 
 
 def next_number(connection: sa.Connection, column: sa.Column[Any]) -> int:

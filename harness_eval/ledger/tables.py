@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 import json
 from pathlib import Path
+import sqlite3
 from typing import Any
 from urllib.parse import quote
 
@@ -172,7 +173,7 @@ def translated(what: str) -> Iterator[None]:
     """Turn whatever the database raises into a LedgerError; ``what`` is ``read`` or ``write``."""
     try:
         yield
-    except sa.exc.SQLAlchemyError as error:
+    except (sa.exc.SQLAlchemyError, sqlite3.Error) as error:
         reason = redact(str(getattr(error, 'orig', None) or str(error).partition('\n')[0]))
         raise LedgerError(
             'ledger_unavailable', f'cannot {what} the ledger: {reason}', retryable=True
@@ -218,9 +219,9 @@ def read_graph_id(connection: sa.Connection) -> str:
 
 def read_run(connection: sa.Connection, run_id: str) -> Run | None:
     """The run of that name, or None."""
-    known = _KNOWN_OF_RUN(connection, run_id=run_id).one()
+    known = _KNOWN_OF_RUN(connection, run_id=run_id).first
     if known.segments or known.interruptions:
-        rows = _SEGMENTS_OF_RUN(connection, run_id=run_id)
+        rows = _SEGMENTS_OF_RUN(connection, run_id=run_id).rows
         return Run(run_id, tuple(segment_of(row) for row in rows), bool(known.interruptions))
     return Run(run_id, retired=True) if known.retired else None
 

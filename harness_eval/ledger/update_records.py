@@ -28,7 +28,7 @@ class UpdateRecords(LedgerFile):
     def find_update(self, run_id: str, update_id: str) -> UpdateRecord | None:
         """The update of that name, or None."""
         with self._reading() as connection:
-            row = _FIND_UPDATE(connection, run_id=run_id, update_id=update_id).first()
+            row = _FIND_UPDATE(connection, run_id=run_id, update_id=update_id).first
         return None if row is None else update_of(row, self.graph_id)
 
     def hold(self, update: Update, *, effect: bool = False) -> UpdateRecord:
@@ -70,7 +70,7 @@ class UpdateRecords(LedgerFile):
         done = statement(
             self._active, of_number=number, published=False, wall=time.time(), **values
         )
-        row = done.first()
+        row = done.first
         if row is None:
             raise LedgerError('ledger_unavailable', f'update {number} is not held any more')
         return update_of(row, self.graph_id)
