@@ -42,7 +42,8 @@ def main() -> None:
     except (KeyboardInterrupt, ExternalShutdownException):
         pass
     except Exception:
-        if rclpy.ok():  # else it was shut down between two looks at it
+        time.sleep(0.5)  # a signal shuts the context down on another thread
+        if rclpy.ok():
             raise
     finally:
         rclpy.try_shutdown()

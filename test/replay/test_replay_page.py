@@ -26,8 +26,13 @@ def environment(tmp_path: Path) -> dict[str, str]:
         script.write_text(f'#!/bin/sh\nexec {sys.executable} -m {module} "$@"\n')
         script.chmod(0o755)
     installed = entry_points(group='pytest11', name='harness_eval')
-    # Only the plugin at hand, so that those of a sourced ROS 2 do not add to what is shown.
-    known = {name: value for name, value in os.environ.items() if not name.startswith('PYTEST_')}
+    # Only the plugin at hand, so that those of a sourced ROS 2 do not add to what is shown; and no
+    # width of a terminal, which whoever runs the tests may have set.
+    known = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith('PYTEST_') and name != 'COLUMNS'
+    }
     return {
         **known,
         'PATH': f'{programs}:{os.environ["PATH"]}',
