@@ -29,8 +29,9 @@ from harness_eval.contract import (
     Verdict,
 )
 from harness_eval.evaluators.plugin import PluginEvaluator
-from harness_eval.judge_cache import identity, JudgeCache
+from harness_eval.judge_cache import JudgeCache
 from harness_eval.judging import Thresholds
+from harness_eval.kept_answers import identity
 
 REQUEST = EvaluationRequest(PostCondition('The object is held.'), Observation({}, {}, 0, 0.0))
 REF = 'benchmarks.nodes.judge:judge'

@@ -20,7 +20,6 @@ import time
 from harness_eval.config.evaluators import EvaluatorSettings
 from harness_eval.contract import Verdict
 from harness_eval.kept_answers import digest_of, KeptAnswers, read_kept, written
-from harness_eval.kept_answers import identity as identity
 
 MAX_BYTES = 64 * 1024 * 1024
 """Bytes of all kept verdicts together; some 50,000 of them."""
@@ -79,7 +78,7 @@ class JudgeCache:
         """The answers of one evaluator.
 
         Args:
-            evaluator: Its :func:`identity`.
+            evaluator: Its :func:`~harness_eval.kept_answers.identity`.
         """
         return _Answers(self, evaluator)
 

@@ -16,7 +16,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import CompressedImage
 
 from harness_eval.contract import HarnessEvalError
-from harness_eval.ros.messages import outcome_of_message
+from harness_eval.outcome_messages import outcome_of_message
 from harness_eval.runs import Outcome
 from harness_eval_msgs.msg import RunOutcome, SceneGraph
 

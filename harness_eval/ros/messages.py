@@ -10,7 +10,6 @@ from std_msgs.msg import Header
 from harness_eval import outcome_messages
 from harness_eval.ledger import UpdateRecord
 from harness_eval.outcome_messages import HEADER_TYPE, OUTCOME_TYPE, TIME_TYPE, VERDICT_TYPE
-from harness_eval.outcome_messages import outcome_of_message as outcome_of_message
 from harness_eval.runs import Outcome
 from harness_eval.stages import Event, Stage
 from harness_eval.times import nanoseconds_of, sec_and_nanosec

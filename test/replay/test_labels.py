@@ -83,7 +83,7 @@ def test_a_note_may_hold_line_breaks_and_lines_are_still_counted_right() -> None
         ('run_id,label\nrun-1\n', 'labels_malformed', 'line 2: expected 2 cells, found 1'),
         ('run_id,label\nr,success,x\n', 'labels_malformed', 'line 2: expected 2 cells, found 3'),
         ('run_id,label\n,success\n', 'labels_malformed', 'line 2: the run_id is empty'),
-        ('run_id,label\nrun-1,\n', 'labels_malformed', "(or true, false, 1, 0, yes, no)"),
+        ('run_id,label\nrun-1,\n', 'labels_malformed', '(or true, false, 1, 0, yes, no)'),
         ('run_id,label\nrun-1,"suc"cess\n', 'labels_malformed', 'begins on line 2'),
         ('run_id,label\nrun-1,"success\n', 'labels_malformed', 'begins on line 2'),
         ('run_id,label,segment\nr,no,-1\n', 'labels_malformed', "from 0, found '-1'"),

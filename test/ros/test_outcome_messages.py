@@ -9,8 +9,13 @@ from rclpy.serialization import deserialize_message, serialize_message
 
 from harness_eval.contract import Status, Verdict
 from harness_eval.decode import Decoder
-from harness_eval.outcome_messages import outcome_bytes, outcome_of_bytes, OUTCOME_TYPE
-from harness_eval.ros.messages import outcome_message, outcome_of_message
+from harness_eval.outcome_messages import (
+    outcome_bytes,
+    outcome_of_bytes,
+    outcome_of_message,
+    OUTCOME_TYPE,
+)
+from harness_eval.ros.messages import outcome_message
 from harness_eval.runs import Outcome, OutcomeKind
 from harness_eval_msgs.msg import RunOutcome
 from harness_eval_msgs.msg import Verdict as VerdictMessage
