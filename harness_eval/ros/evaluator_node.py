@@ -8,7 +8,6 @@ what blocks to daemon threads. Subscriptions are made and destroyed on the execu
 from __future__ import annotations
 
 from collections.abc import Callable
-import gc
 import logging
 import os
 from pathlib import Path
@@ -183,10 +182,6 @@ def main(arguments: list[str] | None = None) -> int:
         if node.get_parameter('autostart').value:
             code = _autostart(node)
         if code == 0:
-            # What lives from now to the end is not looked through again and again for garbage:
-            # that would hold up everything for tens of milliseconds, now and then.
-            gc.collect()
-            gc.freeze()
             spin_on(executor, node.note_fault)
     except (KeyboardInterrupt, ExternalShutdownException):
         pass
