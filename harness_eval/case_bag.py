@@ -17,12 +17,13 @@ import yaml
 
 from harness_eval.capture import Captured, Frame
 from harness_eval.decode import Decoder
+from harness_eval.message_types import TOOL_COMPLETION
 from harness_eval.outcome_messages import outcome_bytes, OUTCOME_TYPE
 from harness_eval.runs import Completion, Outcome, Segment
 from harness_eval.times import sec_and_nanosec
 
 COMPLETION_TOPIC = '/tool_completions'
-COMPLETION_TYPE = 'harness_eval_msgs/msg/ToolCompletion'
+COMPLETION_TYPE = TOOL_COMPLETION
 OUTCOME_TOPIC = '/harness_eval/outcomes'
 EVIDENCE_FILE = 'evidence.mcap'
 OUTCOME_FILE = 'outcome.mcap'

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from harness_eval.capture.frames import Frame, StreamKind, StreamSpec
 from harness_eval.config.models import CaptureSettings
 from harness_eval.contract import CaptureError
-from harness_eval.times import nanoseconds as nanoseconds
-from harness_eval.times import seconds as seconds
+from harness_eval.times import nanoseconds, seconds
 
 REMEMBERED = 16
 """Pictures that a new one must differ from. A driver that died may leave a ring of buffers that

@@ -12,11 +12,11 @@ import time
 from typing import Any, Final
 
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import CompressedImage
 
 from harness_eval.contract import HarnessEvalError
 from harness_eval.outcome_messages import outcome_of_message
+from harness_eval.ros.qos import BURST, latched
 from harness_eval.runs import Outcome
 from harness_eval_msgs.msg import RunOutcome, SceneGraph
 
@@ -24,11 +24,7 @@ SERVER: Final = 'harness_eval'
 OUTCOME_TIMEOUT: Final = 40.0
 _GRAPH_TIMEOUT: Final = 5.0
 _PICTURE_TIMEOUT: Final = 3.0
-_LATCHED: Final = QoSProfile(
-    depth=1000,
-    reliability=ReliabilityPolicy.RELIABLE,
-    durability=DurabilityPolicy.TRANSIENT_LOCAL,
-)
+_LATCHED: Final = latched(BURST)
 
 
 class DemoError(HarnessEvalError):

@@ -13,6 +13,7 @@ from harness_eval.decode import Decoder, HeaderFacts
 from harness_eval.pipeline.active import Active, Key
 from harness_eval.pipeline.effects import Guarded
 from harness_eval.runs import Segment
+from harness_eval.times import seconds
 
 CLOCK_JUMP_NS = 1_000_000
 """How far receipts of frames, which come from one thread, must go back to show a clock jump."""
@@ -108,7 +109,7 @@ class Captures:
                 'the completion came before the ROS clock began: the node runs with use_sim_time '
                 'and no /clock has come; start the simulation first',
             )
-        ahead = (segment.completion.stamp - segment.receipt) / 1e9
+        ahead = seconds(segment.completion.stamp - segment.receipt)
         if ahead > self._config.capture.max_clock_skew:
             raise CaptureError(
                 'clock_skew',

@@ -10,11 +10,12 @@ import hashlib
 import json
 
 from harness_eval.capture import Captured
-from harness_eval.capture.intake import nanoseconds, seconds, Window
+from harness_eval.capture.intake import Window
 from harness_eval.cases import Case, CaseError
 from harness_eval.config.observation import CaptureSettings
 from harness_eval.contract import EvaluationError
 from harness_eval.runs import Segment
+from harness_eval.times import nanoseconds, seconds
 
 
 def evidence_digest(captured: Captured) -> str:

@@ -40,8 +40,8 @@ from harness_eval.replay.scores import (
     TRUTHS,
 )
 from harness_eval.runs import OutcomeKind
+from harness_eval.times import SECOND
 
-_NANOSECONDS = 10**9
 _P95 = 95
 _NO_SCORE = 'no labelled verdict carries a score'
 
@@ -276,5 +276,5 @@ def _recorded_seconds(result: Result) -> float | None:
         return None
     if not outcome.decided_at or not outcome.completed_at:
         return None
-    seconds = (outcome.decided_at - outcome.completed_at) / _NANOSECONDS
+    seconds = (outcome.decided_at - outcome.completed_at) / SECOND
     return seconds if seconds >= 0.0 else None

@@ -6,7 +6,7 @@ import logging
 import threading
 from typing import Any
 
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import CompressedImage
 
 from harness_eval.contract import Observation
@@ -17,6 +17,7 @@ from harness_eval.ros.messages import (
     outcome_message,
     rejection_message,
 )
+from harness_eval.ros.qos import BURST, latched
 from harness_eval.ros.scene_graph_messages import update_to_message
 from harness_eval.runs import Outcome
 from harness_eval.stages import Event
@@ -30,14 +31,8 @@ from harness_eval_msgs.msg import (
 
 log = logging.getLogger('harness_eval.node')
 
-DEPTH = 1000
-"""Completions come in bursts: with a depth of 10, most of a burst of 200 is lost."""
-LATCHED = QoSProfile(
-    depth=DEPTH,
-    reliability=ReliabilityPolicy.RELIABLE,
-    durability=DurabilityPolicy.TRANSIENT_LOCAL,
-)
-RELIABLE = QoSProfile(depth=DEPTH, reliability=ReliabilityPolicy.RELIABLE)
+LATCHED = latched(BURST)
+RELIABLE = QoSProfile(depth=BURST, reliability=ReliabilityPolicy.RELIABLE)
 
 
 class Publications:

@@ -27,11 +27,11 @@ import re
 
 from harness_eval.replay.sources import SourceError
 from harness_eval.runs import Completion, completion_problem, MAX_STAMP, printable
+from harness_eval.times import SECOND
 
 ARGUMENT = 'argument.'
 _REQUIRED = ('time', 'tool')
 _OPTIONAL = ('run_id', 'segment')
-_NANOSECONDS = 10**9
 _ISO = re.compile(
     r'(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d)?)(?:[.,](\d{1,9})\d*)?\s*(Z|z|[+-]\d\d:?\d\d)?'
 )
@@ -145,7 +145,7 @@ def _time(text: str) -> int | None:
     iso = _ISO.fullmatch(text)
     if iso is None:
         try:
-            return int(Decimal(text) * _NANOSECONDS) if len(text) <= 40 else None
+            return int(Decimal(text) * SECOND) if len(text) <= 40 else None
         except (ArithmeticError, ValueError):
             return None
     day, clock, fraction, zone = iso.groups()
@@ -157,4 +157,4 @@ def _time(text: str) -> int | None:
     except ValueError:
         return None
     seconds = moment.days * 86_400 + moment.seconds
-    return seconds * _NANOSECONDS + int((fraction or '').ljust(9, '0'))
+    return seconds * SECOND + int((fraction or '').ljust(9, '0'))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from harness_eval.contract import Image
 from harness_eval.lines import clean_line, describe, redact
+from harness_eval.times import seconds
 
 if TYPE_CHECKING:
     from harness_eval.capture import Frame
@@ -26,7 +27,6 @@ LONGEST_SIDE = 640
 
 _QUALITY = 80
 _MAX_JPEG = 120_000
-_NANOSECONDS = 1e9
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def _picture(frame: Frame, t_end: int, decoder: Decoder) -> Picture:
     from harness_eval.evidence_picture import encode_jpeg, visible
 
     name = clean_line(frame.stream)
-    note = f'{(frame.stamp - t_end) / _NANOSECONDS:.3f} s after the end'
+    note = f'{seconds(frame.stamp - t_end):.3f} s after the end'
     try:
         shown = _small(visible(decoder.image(frame.type, frame.data)))
         data = encode_jpeg(shown, _QUALITY, _MAX_JPEG)
