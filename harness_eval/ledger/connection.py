@@ -88,7 +88,7 @@ class LedgerFile:
         self._logged = 0
         self._unflushed = False
         self._connection: sa.Connection | None = None
-        self._stale = True  # what is in memory may not be what the file says
+        self._stale = False  # whether what is in memory may not be what the file says
         self._opened = False
         try:
             with self.transaction() as connection:
