@@ -7,16 +7,18 @@ is there before it is named, so that a case can be read at whatever moment a pro
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 import hashlib
 from pathlib import Path
 import shutil
-from typing import Any, Literal
+from typing import Any
 
 import yaml
 
 from harness_eval.capture import Captured, Frame
 from harness_eval.decode import Decoder
+from harness_eval.mcap_writer import Channel, Message, write_mcap
 from harness_eval.message_types import TOOL_COMPLETION
 from harness_eval.outcome_messages import outcome_bytes, OUTCOME_TYPE
 from harness_eval.runs import Completion, Outcome, Segment
@@ -32,7 +34,9 @@ METADATA_FILE = 'metadata.yaml'
 _Loader: Any = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
 _Dumper: Any = getattr(yaml, 'CSafeDumper', yaml.SafeDumper)
 _PART = '.outcome-part'
-_BAG_VERSION: Literal[9] = 9
+_BAG_VERSION = 9
+"""Of the format of ``metadata.yaml``: that of Jazzy and later."""
+_ROOT = 'rosbag2_bagfile_information'
 
 Streams = Mapping[str, Mapping[str, Any]]
 """What ``case.json`` says of each stream but the data, by its name."""
@@ -40,34 +44,25 @@ Streams = Mapping[str, Mapping[str, Any]]
 
 def write_bag(folder: Path, segment: Segment, captured: Captured, decoder: Decoder) -> None:
     """Write a new bag with the completion of a segment and the frames that were chosen for it."""
-    from rosbags.rosbag2 import StoragePlugin, Writer
 
-    with Writer(folder, version=_BAG_VERSION, storage_plugin=StoragePlugin.MCAP) as bag:
-        connections: dict[tuple[str, str], Any] = {}
+    def message(topic: str, kind: str, stamp: int, data: bytes) -> Message:
+        return Message(Channel(topic, kind, decoder.definition(kind)), stamp, data)
 
-        def write(topic: str, kind: str, stamp: int, data: bytes) -> None:
-            connection = connections.get((topic, kind))
-            if connection is None:
-                connection = bag.add_connection(topic, kind, typestore=decoder.typestore_for(kind))
-                connections[topic, kind] = connection
-            bag.write(connection, stamp, data)
-
-        message = completion_message(segment.completion, decoder)
-        write(COMPLETION_TOPIC, COMPLETION_TYPE, segment.receipt, message)
-        written = set()
-        for frame in sorted(captured.frames.values(), key=lambda f: (f.receipt, f.stream)):
-            # Several readings may come from one message; but a simulated clock gives messages
-            # that came one after the other the same receipt.
-            topic = _absolute(frame.topic)
-            key = (topic, frame.receipt, frame.sha256)
-            if key not in written:
-                written.add(key)
-                write(topic, frame.type, frame.receipt, frame.data)
-    # The writer calls its file like the folder, which is a temporary and hidden name here.
-    written_as = f'{folder.name}.mcap'
-    (folder / written_as).rename(folder / EVIDENCE_FILE)
-    metadata = folder / METADATA_FILE
-    metadata.write_text(metadata.read_text('utf-8').replace(written_as, EVIDENCE_FILE), 'utf-8')
+    completion = completion_message(segment.completion, decoder)
+    messages = [message(COMPLETION_TOPIC, COMPLETION_TYPE, segment.receipt, completion)]
+    written = set()
+    for frame in sorted(captured.frames.values(), key=lambda f: (f.receipt, f.stream)):
+        # Several readings may come from one message; but a simulated clock gives messages
+        # that came one after the other the same receipt.
+        topic = _absolute(frame.topic)
+        key = (topic, frame.receipt, frame.sha256)
+        if key not in written:
+            written.add(key)
+            messages.append(message(topic, frame.type, frame.receipt, frame.data))
+    information = _information(EVIDENCE_FILE, messages)
+    folder.mkdir(parents=True)
+    write_mcap(folder / EVIDENCE_FILE, messages, _yaml(information))
+    (folder / METADATA_FILE).write_text(_yaml({_ROOT: information}), 'utf-8')
 
 
 def read_frames(folder: Path, streams: Streams) -> dict[str, Frame]:
@@ -116,24 +111,64 @@ def add_outcome(folder: Path, outcome: Outcome, decoder: Decoder) -> None:
         DecodeError: The outcome cannot be encoded.
         ValueError: ``metadata.yaml`` is not what this module wrote.
     """
-    from rosbags.rosbag2 import StoragePlugin, Writer
-
+    channel = Channel(OUTCOME_TOPIC, OUTCOME_TYPE, decoder.definition(OUTCOME_TYPE))
+    stamp = max(outcome.decided_at, outcome.completed_at)
+    messages = [Message(channel, stamp, outcome_bytes(outcome, decoder))]
+    information = _information(OUTCOME_FILE, messages)
     part = folder / _PART
     shutil.rmtree(part, ignore_errors=True)
     try:
-        stamp = max(outcome.decided_at, outcome.completed_at)
-        with Writer(part, version=_BAG_VERSION, storage_plugin=StoragePlugin.MCAP) as bag:
-            connection = bag.add_connection(
-                OUTCOME_TOPIC, OUTCOME_TYPE, typestore=decoder.typestore_for(OUTCOME_TYPE)
-            )
-            bag.write(connection, stamp, outcome_bytes(outcome, decoder))
-        whole = _with_outcome(_metadata(folder), _metadata(part))
-        text = yaml.dump(whole, Dumper=_Dumper, sort_keys=False)
-        (part / METADATA_FILE).write_text(text, 'utf-8')
-        (part / f'{part.name}.mcap').replace(folder / OUTCOME_FILE)
+        part.mkdir()
+        write_mcap(part / OUTCOME_FILE, messages, _yaml(information))
+        whole = _with_outcome(_metadata(folder), information)
+        (part / METADATA_FILE).write_text(_yaml({_ROOT: whole}), 'utf-8')
+        (part / OUTCOME_FILE).replace(folder / OUTCOME_FILE)
         (part / METADATA_FILE).replace(folder / METADATA_FILE)
     finally:
         shutil.rmtree(part, ignore_errors=True)
+
+
+def _information(file: str, messages: Sequence[Message]) -> dict[str, Any]:
+    """What ``metadata.yaml`` says of a bag of one file."""
+    stamps = [message.stamp for message in messages]
+    counts = Counter(message.channel for message in messages)
+    return {
+        'version': _BAG_VERSION,
+        'storage_identifier': 'mcap',
+        'relative_file_paths': [file],
+        **_extent(min(stamps), max(stamps), len(messages)),
+        'topics_with_message_count': [
+            {
+                'topic_metadata': {
+                    'name': channel.topic,
+                    'type': channel.type,
+                    'serialization_format': 'cdr',
+                    'offered_qos_profiles': [],
+                    'type_description_hash': channel.definition.digest,
+                },
+                'message_count': count,
+            }
+            for channel, count in counts.items()
+        ],
+        'compression_format': '',
+        'compression_mode': '',
+        'files': [{'path': file, **_extent(min(stamps), max(stamps), len(messages))}],
+        'custom_data': None,
+        'ros_distro': 'unknown',
+    }
+
+
+def _extent(start: int, end: int, count: int) -> dict[str, Any]:
+    """What is said of messages, in nanoseconds."""
+    return {
+        'starting_time': {'nanoseconds_since_epoch': start},
+        'duration': {'nanoseconds': end - start},
+        'message_count': count,
+    }
+
+
+def _yaml(data: dict[str, Any]) -> str:
+    return str(yaml.dump(data, Dumper=_Dumper, sort_keys=False))
 
 
 def _metadata(folder: Path) -> dict[str, Any]:
@@ -141,32 +176,28 @@ def _metadata(folder: Path) -> dict[str, Any]:
 
 
 def _with_outcome(whole: dict[str, Any], extra: dict[str, Any]) -> dict[str, Any]:
-    """The metadata of both bags as one; of an outcome that was there before nothing is left."""
+    """What is said of both bags as one; of an outcome that was there before nothing is left."""
     try:
-        first, second = whole['rosbag2_bagfile_information'], extra['rosbag2_bagfile_information']
+        first = whole[_ROOT]
         files = [one for one in first['files'] if one['path'] != OUTCOME_FILE]
-        files += [{**second['files'][0], 'path': OUTCOME_FILE}]
+        files += extra['files']
         topics = [
             one
             for one in first['topics_with_message_count']
             if one['topic_metadata']['name'] != OUTCOME_TOPIC
         ]
-        topics += second['topics_with_message_count']
+        topics += extra['topics_with_message_count']
         starts = [one['starting_time']['nanoseconds_since_epoch'] for one in files]
         ends = [
             start + one['duration']['nanoseconds']
             for start, one in zip(starts, files, strict=True)
         ]
         return {
-            'rosbag2_bagfile_information': {
-                **first,
-                'files': files,
-                'relative_file_paths': [one['path'] for one in files],
-                'topics_with_message_count': topics,
-                'message_count': sum(one['message_count'] for one in files),
-                'starting_time': {'nanoseconds_since_epoch': min(starts)},
-                'duration': {'nanoseconds': max(ends) - min(starts)},
-            }
+            **first,
+            'files': files,
+            'relative_file_paths': [one['path'] for one in files],
+            'topics_with_message_count': topics,
+            **_extent(min(starts), max(ends), sum(one['message_count'] for one in files)),
         }
     except (KeyError, TypeError, IndexError) as error:
         raise ValueError(f'{METADATA_FILE} is not that of a case: {error!r}') from error

@@ -7,6 +7,7 @@ never made up.
 
 from harness_eval.decode.decoder import Decoder
 from harness_eval.decode.facts import HeaderFacts, ImageFacts
+from harness_eval.decode.typestore import TypeDefinition
 from harness_eval.field_path import FieldPath
 
-__all__ = ['Decoder', 'FieldPath', 'HeaderFacts', 'ImageFacts']
+__all__ = ['Decoder', 'FieldPath', 'HeaderFacts', 'ImageFacts', 'TypeDefinition']

@@ -8,7 +8,7 @@ from typing import Any, TYPE_CHECKING
 from harness_eval.contract import CameraInfo, DecodeError, Image
 from harness_eval.decode import camera_info, compressed, fields, header, raw_image
 from harness_eval.decode.facts import HeaderFacts, ImageFacts
-from harness_eval.decode.typestore import MessageTypes, normalized
+from harness_eval.decode.typestore import MessageTypes, normalized, TypeDefinition
 from harness_eval.decode.values import empty_sequences
 from harness_eval.field_path import FieldPath
 from harness_eval.message_types import CAMERA_INFO, COMPRESSED_IMAGE, IMAGE
@@ -122,6 +122,14 @@ class Decoder:
             DecodeError: ``unknown_type``, ``bad_definition``.
         """
         return self._types.store(normalized(type_name))
+
+    def definition(self, type_name: str) -> TypeDefinition:
+        """Give what a bag says of a type.
+
+        Raises:
+            DecodeError: ``unknown_type``, ``bad_definition``.
+        """
+        return self._types.definition(normalized(type_name))
 
     def stamp(self, type_name: str, data: bytes) -> HeaderFacts | None:
         """Read the header that a message begins with, in microseconds.

@@ -9,6 +9,7 @@ messages in bags are known without that too.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 import os
 from pathlib import Path
 import re
@@ -30,6 +31,22 @@ DEFAULT_DISTRO = 'jazzy'
 _TYPE = re.compile(r'([A-Za-z][A-Za-z0-9_]*)/(?:(msg|srv|action)/)?([A-Za-z][A-Za-z0-9_]*)')
 _HEADER_TYPE = 'std_msgs/msg/Header'
 _MAX_TYPES = 2000
+_IDL_MARK = '=' * 80 + '\nIDL: '
+
+
+@dataclass(frozen=True)
+class TypeDefinition:
+    """What a bag says of a message type.
+
+    Attributes:
+        form: ``ros2msg`` or ``ros2idl``.
+        text: The definition, with those of all types that it is made of behind it.
+        digest: Hash of it as in REP 2016 (``RIHS01_…``).
+    """
+
+    form: str
+    text: str
+    digest: str
 
 
 class MessageTypes:
@@ -52,6 +69,7 @@ class MessageTypes:
         self._standard: Typestore | None = None
         self._ready: set[str] = set()
         self._alignments: dict[str, int | None] = {}
+        self._definitions: dict[str, TypeDefinition] = {}
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> MessageTypes:
@@ -117,6 +135,19 @@ class MessageTypes:
         if type_name not in self._alignments:
             self._alignments[type_name] = self._alignment_behind_header(type_name)
         return self._alignments[type_name]
+
+    def definition(self, type_name: str) -> TypeDefinition:
+        """Give what a bag says of a type.
+
+        Raises:
+            DecodeError: ``unknown_type``, ``bad_definition``.
+        """
+        if type_name not in self._definitions:
+            store = self.store(type_name)
+            text, _ = store.generate_msgdef(type_name, ros_version=2)
+            form = 'ros2idl' if text.startswith(_IDL_MARK) else 'ros2msg'
+            self._definitions[type_name] = TypeDefinition(form, text, store.hash_rihs01(type_name))
+        return self._definitions[type_name]
 
     def _alignment_behind_header(self, type_name: str) -> int | None:
         from rosbags.interfaces import Nodetype

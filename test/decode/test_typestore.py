@@ -187,3 +187,21 @@ def test_many_threads_may_meet_a_type_at_the_same_time() -> None:
         with ThreadPoolExecutor(8) as pool:
             answers = [pool.submit(read) for _ in range(8)]
             assert [answer.result(10) for answer in answers] == ['true'] * 8
+
+
+def test_a_bag_is_told_the_whole_definition_of_a_type_and_its_hash(tmp_path: Path) -> None:
+    install(tmp_path, 'my_msgs', 'Grip', 'std_msgs/Header header\nFinger[] fingers\n')
+    install(tmp_path, 'my_msgs', 'Finger', 'string name\n')
+    told = decoder_at(tmp_path).definition('my_msgs/Grip')
+    assert told.form == 'ros2msg'
+    assert 'MSG: std_msgs/Header' in told.text
+    assert 'MSG: my_msgs/Finger\nstring name' in told.text
+    other = decoder_at()
+    other.register(GRIP, told.text, told.form)
+    assert other.definition(GRIP) == told
+    # That of every installation of Jazzy.
+    assert other.definition('std_msgs/msg/Empty').digest == (
+        'RIHS01_20b625256f32d5dbc0d04fee44f43c41e51c70d3502f84b4a08e7a9c26a96312'
+    )
+    with pytest.raises(DecodeError, match='my_msgs/msg/Other'):
+        other.definition('my_msgs/msg/Other')
