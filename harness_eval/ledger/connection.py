@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 import os
 from pathlib import Path
+import sqlite3
 import time
 import uuid
 
@@ -41,8 +42,6 @@ CACHE_KIB = 512
 """KiB of pages that SQLite keeps in memory; a run touches some 20, and the system caches too."""
 
 _BOOT_ID = Path('/proc/sys/kernel/random/boot_id')
-_READING = 'harness_eval_reading'
-"""Execution option of connections that only read."""
 
 
 class LedgerFile:
@@ -82,9 +81,8 @@ class LedgerFile:
             poolclass=sa.pool.StaticPool,
         )
         sa.event.listen(self._engine, 'connect', _configure)
-        sa.event.listen(self._engine, 'begin', _begin)
-        self._readings = self._engine.execution_options(**{_READING: True})
         self._beside = sa.create_engine(engine_url(path), poolclass=sa.pool.NullPool)
+        self._kept: sa.Connection | None = None
         self._logged = 0
         self._unflushed = False
         self._connection: sa.Connection | None = None
@@ -110,6 +108,8 @@ class LedgerFile:
                 self._synchronous('FULL')
                 with self.transaction() as connection:
                     _end_use(connection)
+        if self._kept is not None:
+            self._kept.close()
         self._engine.dispose()
         self._possession.close()
 
@@ -125,11 +125,11 @@ class LedgerFile:
                 was deleted or replaced. If that happened while this ended, it may be on record
                 all the same. ``ledger_in_use``: another node has taken the file over.
         """
-        with translated('write'), self._engine.connect() as connection:
+        with translated('write'):
             try:
                 if not self._possession.check():
                     self._stale = True
-                with connection.begin():
+                with self._begun('BEGIN IMMEDIATE') as connection:
                     if self._stale and self._opened:
                         self._recall(connection)
                         self._stale = False
@@ -155,12 +155,33 @@ class LedgerFile:
             LedgerError: ``ledger_unavailable`` or ``ledger_in_use``, as for a transaction.
         """
         self._possession.check()
-        with (
-            translated('read'),
-            self._readings.connect() as connection,
-            connection.begin(),
-        ):
+        with translated('read'), self._begun('BEGIN') as connection:
             yield connection
+
+    @contextmanager
+    def _begun(self, how: str) -> Iterator[sa.Connection]:
+        """A transaction on the one connection, begun and ended through the driver.
+
+        SQLAlchemy takes a connection out of its pool for each and puts it back, which takes about
+        as long as all that a transaction of a run does in between.
+        """
+        connection = self._connected()
+        driver = _driver_of(connection)
+        driver.execute(how)
+        try:
+            yield connection
+            driver.commit()
+        except BaseException:
+            driver.rollback()
+            raise
+        finally:
+            if connection.in_transaction():  # it noted that expressions were executed on it
+                connection.rollback()
+
+    def _connected(self) -> sa.Connection:
+        if self._kept is None or self._kept.closed:
+            self._kept = self._engine.connect()
+        return self._kept
 
     @property
     def flush_due(self) -> bool:
@@ -229,13 +250,12 @@ class LedgerFile:
 
     def _synchronous(self, level: str) -> None:
         """Say whether commits wait for the disk; SQLite takes that outside of one."""
-        with translated('write'), self._engine.connect() as connection:
-            # Through the driver, since SQLAlchemy would begin a transaction.
-            connection.connection.cursor().execute(f'PRAGMA synchronous={level}').close()
+        with translated('write'):
+            _driver_of(self._connected()).execute(f'PRAGMA synchronous={level}').close()
 
 
 def _configure(connection: sa.engine.interfaces.DBAPIConnection, _record: object) -> None:
-    connection.isolation_level = None  # SQLAlchemy's begin event opens the transaction instead
+    connection.isolation_level = None  # transactions are begun by their own statement
     cursor = connection.cursor()
     cursor.execute(f'PRAGMA busy_timeout={BUSY_TIMEOUT_MS}')
     cursor.execute('PRAGMA journal_mode=WAL')
@@ -245,9 +265,10 @@ def _configure(connection: sa.engine.interfaces.DBAPIConnection, _record: object
     cursor.close()
 
 
-def _begin(connection: sa.Connection) -> None:
-    reading = connection.get_execution_options().get(_READING, False)
-    connection.exec_driver_sql('BEGIN' if reading else 'BEGIN IMMEDIATE')
+def _driver_of(connection: sa.Connection) -> sqlite3.Connection:
+    found = connection.connection.driver_connection
+    assert isinstance(found, sqlite3.Connection)
+    return found
 
 
 def _check_whole(connection: sa.Connection, name: str) -> None:

@@ -252,6 +252,7 @@ def test_a_reader_sees_what_is_committed_while_the_writer_writes(
 
 def test_a_reader_works_after_the_node_has_ended(ledger: Ledger, url: str) -> None:
     accept(ledger)
+    ledger._connected().close()
     ledger._engine.dispose()
     reader = LedgerReader(url)
     assert [row.segment.completion.run_id for row in reader.latest(5)] == ['run']
