@@ -10,14 +10,11 @@ from harness_eval.contract import EvaluationError, EvaluationRequest, Observatio
 from harness_eval.pipeline.effects import Guarded
 from harness_eval.pipeline.oracles import Question
 from harness_eval.reported_calls import Cancellable
-from harness_eval.runs import Segment
+from harness_eval.runs import Key, Segment
 from harness_eval.scene_graph import Op
 
 STEP_TIMEOUT = 30.0
 """Seconds until a step on a spawned thread counts as hanging (a disk that does not answer)."""
-
-Key = tuple[str, int]
-"""A run id and the number of a segment."""
 
 
 def _hanging(kind: str, what: str) -> EvaluationError:
@@ -75,7 +72,7 @@ class Active:
     @property
     def key(self) -> Key:
         """Its run id and number."""
-        return self.segment.completion.run_id, self.segment.completion.segment
+        return self.segment.completion.key
 
     @property
     def is_being_written(self) -> bool:

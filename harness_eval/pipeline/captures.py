@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 import dataclasses
+from dataclasses import dataclass
 
 from harness_eval.capture import Capture, Captured, Frame, StreamSpec, TopicFacts
 from harness_eval.config import Config
 from harness_eval.contract import CaptureError, DecodeError
 from harness_eval.decode import Decoder, HeaderFacts
-from harness_eval.pipeline.active import Active, Key
+from harness_eval.pipeline.active import Active
 from harness_eval.pipeline.effects import Guarded
-from harness_eval.runs import Segment
+from harness_eval.runs import Completion, Key, Segment
 from harness_eval.times import seconds
 
 CLOCK_JUMP_NS = 1_000_000
 """How far receipts of frames, which come from one thread, must go back to show a clock jump."""
+
+
+@dataclass(frozen=True)
+class _Expected:
+    """The wait of a segment that is not on record yet."""
+
+    key: Key
+    streams: tuple[StreamSpec, ...]
+    capture: Capture
 
 
 class Captures:
@@ -48,25 +58,56 @@ class Captures:
         self._on_captured = on_captured
         self._undecodable: dict[str, str] = {}
         self._last_receipt = 0
+        self._expected: _Expected | None = None
 
     def waiting(self) -> list[Capture]:
         """Each wait."""
         return [active.capture for active in self._active.values() if active.capture is not None]
 
+    @contextmanager
+    def expecting(
+        self, completion: Completion, receipt: int, streams: tuple[StreamSpec, ...]
+    ) -> Iterator[None]:
+        """Listen to what a completion needs while the record says whether it is taken.
+
+        If :meth:`begin` comes inside, it goes on from there; if not, nothing has happened.
+
+        Args:
+            completion: What was reported.
+            receipt: Nanoseconds of its receipt on the node's clock.
+            streams: What its observation needs; at least one.
+        """
+        segment = Segment(completion, order=0, receipt=receipt)
+        self._expected = _Expected(completion.key, streams, self._capture(segment, streams))
+        self.tap()
+        try:
+            yield
+        finally:
+            if self._expected is not None:
+                self._expected = None
+                self.tap()
+
     def begin(self, active: Active, streams: tuple[StreamSpec, ...]) -> None:
         """Begin to wait for the frames of a segment, whose clocks were checked."""
-        segment = active.segment
+        expected = self._expected
         active.streams = streams
+        if expected is not None and expected.key == active.key and expected.streams == streams:
+            active.capture = expected.capture
+            self._expected = None
+        else:
+            active.capture = self._capture(active.segment, streams)
+            self.tap()
+
+    def _capture(self, segment: Segment, streams: tuple[StreamSpec, ...]) -> Capture:
         for spec in streams:
             self._undecodable.pop(spec.topic, None)
-        active.capture = Capture(
+        return Capture(
             streams,
             segment.t_end,
             self._config.capture,
             ros_start=segment.receipt,
             wall_start=self._effects.steady_now(),
         )
-        self.tap()
 
     def frame(self, topic: str, kind: str, data: bytes, receipt: int) -> None:
         """A message came on a topic; see :meth:`Pipeline.frame`."""
@@ -120,14 +161,10 @@ class Captures:
 
     def tap(self) -> None:
         """Listen to what is waited for, and to nothing else."""
-        self._effects.tap(
-            frozenset(
-                spec.topic
-                for active in self._active.values()
-                if active.capture is not None
-                for spec in active.streams
-            )
-        )
+        waiting = [a.streams for a in self._active.values() if a.capture is not None]
+        if self._expected is not None:
+            waiting.append(self._expected.streams)
+        self._effects.tap(frozenset(spec.topic for streams in waiting for spec in streams))
 
     def poll(self, active: Active, ros_now: int | None) -> None:
         """See whether a capture has ended; without a time, whether its frames have ended it.
@@ -147,7 +184,7 @@ class Captures:
             if captured is not None:
                 active.capture = None
                 self._on_captured(active, captured)
-                self.tap()  # last: subscriptions are destroyed while the evidence is written
+                self.tap()
 
     def _facts_of(self, active: Active) -> Callable[[str], TopicFacts]:
         topics = {spec.name: spec.topic for spec in active.streams}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 import dataclasses
 import logging
 
@@ -24,7 +24,7 @@ from harness_eval.contract import (
 from harness_eval.decode import Decoder
 from harness_eval.lines import clean_evidence, MAX_EVIDENCE_LINES
 from harness_eval.oracle import decided_by, OracleAnswer
-from harness_eval.pipeline.active import Active, Key, PREPARING, READING, Steps, WRITING
+from harness_eval.pipeline.active import Active, PREPARING, READING, Steps, WRITING
 from harness_eval.pipeline.basis import Bases, Basis
 from harness_eval.pipeline.captures import Captures
 from harness_eval.pipeline.effects import Guarded, Waiter
@@ -37,6 +37,7 @@ from harness_eval.runs import (
     Completion,
     internal_error,
     interruption,
+    Key,
     OPEN_AGAIN,
     Outcome,
     Segment,
@@ -49,6 +50,8 @@ log = logging.getLogger('harness_eval.pipeline')
 MAX_STARTS = 2
 """How often an evaluator is asked in one attempt: once more after a process ended meanwhile. One
 that ends the process itself would otherwise keep the node from ever running again."""
+MAX_SEEN = 1000
+"""Of how many segments it is remembered that their completion came."""
 
 
 class Evaluations:
@@ -93,6 +96,7 @@ class Evaluations:
             }
         )
         self._active: dict[Key, Active] = {}
+        self._seen: dict[Key, None] = {}  # the newest of them, oldest first
         self._waiters: dict[Key, list[Waiter]] = {}
         self._steps = Steps(effects)
         self._captures = Captures(
@@ -147,6 +151,17 @@ class Evaluations:
             self._requests.post_condition_text(segment.completion)
             self._captures.begin(active, self._requests.streams_of(segment.completion.tool))
 
+    def expecting(self, completion: Completion, receipt: int) -> AbstractContextManager[None]:
+        """Listen to what a completion needs while it is looked up and put on record.
+
+        That takes some tenths of a millisecond, in which frames might come; a completion that was
+        seen lately is not expected to be taken.
+        """
+        streams = self._requests.streams_of(completion.tool)
+        if completion.key in self._seen or not streams:
+            return nullcontext()
+        return self._captures.expecting(completion, receipt, streams)
+
     def fail(self, segment: Segment, error: EvaluationError, waiter: Waiter | None = None) -> None:
         """End a segment as an error without looking at anything."""
         self._finish(self._enter(segment, waiter), error)
@@ -167,8 +182,7 @@ class Evaluations:
         Returns:
             Its outcome: an interruption, or an error if that could not be put on record.
         """
-        key = (segment.completion.run_id, segment.completion.segment)
-        active = self._active.get(key) or self._enter(segment, None)
+        active = self._active.get(segment.completion.key) or self._enter(segment, None)
         if active.call is not None:
             active.call.cancel()
         return self._decide(active, interruption(active.segment, reason, self._effects.ros_now()))
@@ -203,6 +217,9 @@ class Evaluations:
 
     def _enter(self, segment: Segment, waiter: Waiter | None) -> Active:
         new = Active(segment)
+        self._seen[new.key] = None
+        if len(self._seen) > MAX_SEEN:
+            del self._seen[next(iter(self._seen))]
         active = self._active.setdefault(new.key, new)
         self.wait(active.key, waiter)
         return active
@@ -344,12 +361,12 @@ class Evaluations:
             captured = active.segment.state is SegmentState.RECEIVED
             # One commit for both where the question was ready before the evidence was.
             if self._advance(active, SegmentState.STARTED):
-                if captured:
-                    self._recorder.show(active.segment, Stage.CAPTURED)
-                # An answer comes back by the queue, so that it is never shown before this.
+                # An answer comes back by the queue, so that it is never shown before the steps.
                 active.call = self._reports.call(
                     tool, judge, request, lambda answer: self._post_judged(active, answer)
                 )
+                if captured:
+                    self._recorder.show(active.segment, Stage.CAPTURED)
                 self._recorder.show(active.segment, Stage.STARTED, judge.evaluator)
 
     def _judged(self, active: Active, answer: Verdict | EvaluationError) -> None:
@@ -398,7 +415,8 @@ class Evaluations:
 
     def _decide(self, active: Active, outcome: Outcome) -> Outcome:
         del self._active[active.key]
-        active.capture = active.step = None
+        # A call knows whom it answers: in a circle, the pictures would outlive the segment.
+        active.capture = active.step = active.call = None
         self._captures.tap()
         segment = dataclasses.replace(
             active.segment, state=outcome.state, attempt=outcome.attempt, outcome=outcome

@@ -139,14 +139,16 @@ class Pipeline:
         A process before this one left them, or a commit that was reported as failed.
         """
         try:
-            left = [s for s in self._recorder.pending() if _key(s) not in self._evaluations]
-            runs = {_key(s): self._recorder.run(s.completion.run_id) for s in left}
+            left = [
+                s for s in self._recorder.pending() if s.completion.key not in self._evaluations
+            ]
+            runs = {s.completion.key: self._recorder.run(s.completion.run_id) for s in left}
         except LedgerError as error:
             self._recorder.failed(error)
             return
         self._evaluations.adopt(left)  # all of them, so that none is released past an earlier one
         for segment in left:
-            run = runs[_key(segment)]
+            run = runs[segment.completion.key]
             if run is not None and run.interrupted:
                 self._evaluations.interrupt(segment, 'interrupted before a restart')
             elif segment.state is SegmentState.RECEIVED or not segment.evidence:
@@ -305,12 +307,24 @@ class Pipeline:
 
     def _admit(self, completion: Completion, receipt: int, waiter: Waiter | None) -> None:
         # What the record cannot hold, or need not, is ruled on without it.
-        run = None
         admission = screen(completion, self._config.evaluation)
-        if admission is None:
+        if admission is not None:
+            self._follow(admission, completion, receipt, None, waiter)
+            return
+        with self._evaluations.expecting(completion, receipt):
             run = self._recorder.run(completion.run_id)
             arrival = Arrival(receipt, self._recorder.wall_now(), self._eras.count)
             admission = admit(completion, run, self._config.evaluation, arrival)
+            self._follow(admission, completion, receipt, run, waiter)
+
+    def _follow(
+        self,
+        admission: Admission,
+        completion: Completion,
+        receipt: int,
+        run: Run | None,
+        waiter: Waiter | None,
+    ) -> None:
         error = EvaluationError(admission.reason, admission.detail)
         if admission.ruling is Ruling.TAKE:
             self._evaluations.begin(self._accept(completion, receipt), waiter)
@@ -337,7 +351,7 @@ class Pipeline:
     def _answer(self, completion: Completion, run: Run | None, waiter: Waiter | None) -> None:
         """Give the recorded answer again, or have it given when it is there."""
         self._recorder.count('repeated')
-        key = (completion.run_id, completion.segment)
+        key = completion.key
         segments = () if run is None else run.segments
         known = next((s for s in segments if s.completion.segment == completion.segment), None)
         outcome = self._recorder.unrecorded(*key)
@@ -362,17 +376,13 @@ class Pipeline:
             return True, 'it was interrupted before'
         if last is not None and last.state in CLOSED:
             return False, f'it has ended as {last.state.value}'
-        if last is None or (run_id, last.completion.segment) not in self._evaluations:
+        if last is None or last.completion.key not in self._evaluations:
             self._recorder.interrupt(run_id, last, reason)
         else:
             outcome = self._evaluations.interrupt(last, reason)
             if outcome.kind is not OutcomeKind.INTERRUPTED:
                 return False, f'it ended in an error: {outcome.message}'
         return True, 'interrupted'
-
-
-def _key(segment: Segment) -> tuple[str, int]:
-    return segment.completion.run_id, segment.completion.segment
 
 
 def _to_judge_again(run_id: str, number: int, run: Run | None) -> tuple[Segment | None, str]:

@@ -37,6 +37,7 @@ from harness_eval.runs.outcomes import (
 from harness_eval.runs.records import (
     CLOSED,
     Completion,
+    Key,
     OPEN_AGAIN,
     Outcome,
     OutcomeKind,
@@ -63,6 +64,7 @@ __all__ = [
     'Admission',
     'Arrival',
     'Completion',
+    'Key',
     'Outcome',
     'OutcomeKind',
     'Ruling',

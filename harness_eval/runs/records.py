@@ -26,6 +26,9 @@ class SegmentState(str, Enum):
     ABSTAINED = 'ABSTAINED'
 
 
+Key = tuple[str, int]
+"""A run id and the number of a segment."""
+
 PENDING = frozenset({SegmentState.RECEIVED, SegmentState.CAPTURED, SegmentState.STARTED})
 """No outcome yet."""
 CLOSED = frozenset({SegmentState.SUCCESS, SegmentState.FAILURE, SegmentState.INTERRUPTED})
@@ -63,6 +66,11 @@ class Completion:
     stamp: int = 0
     arguments: tuple[tuple[str, str], ...] = ()
     unique: bool = False
+
+    @property
+    def key(self) -> Key:
+        """What tells its segment from all others."""
+        return self.run_id, self.segment
 
     @property
     def fingerprint(self) -> str:
