@@ -13,8 +13,8 @@ log = logging.getLogger('harness_eval.loop')
 
 CAPTURE_PERIOD = 0.02
 """Seconds between looks at deadlines on the ROS clock while a capture waits."""
-
-
+HEAD_START = 0.0002
+"""Seconds that whoever has given way leaves to the threads that were handed work meanwhile."""
 MAX_WAITING = 32 * 2**20
 """Bytes of one topic's messages that wait for the thread: a second of pictures, many of joints."""
 
@@ -98,7 +98,9 @@ class Loop:
         Args:
             timeout: Most seconds to wait.
         """
-        self._idle.wait(timeout)
+        if not self._idle.is_set():
+            self._idle.wait(timeout)
+            time.sleep(HEAD_START)
 
     def post_message(self, topic: str, size: int, call: Callable[[], None]) -> None:
         """Have a call run that holds a message; from any thread.

@@ -1,4 +1,9 @@
-"""Camera and state subscriptions that exist while a run waits for frames, and a moment longer.
+"""Camera and state subscriptions that are heard while a run waits for frames.
+
+To destroy a subscription keeps the whole process for a millisecond or two, and so does each
+picture that comes on it. So when a run has all its frames and goes on to its verdict, the executor
+is kept from looking at the subscription, and a moment later it is destroyed. It is never heard
+again: what has queued up in it meanwhile would seem to come when it is read.
 
 Threading: :meth:`Taps.want` may be called from any thread; subscriptions are made and destroyed
 on the executor's thread alone. A callback takes the receipt time and hands the raw bytes over.
@@ -9,9 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 import importlib
 import logging
+import time
 from typing import Any
 
 from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.clock import Clock, ClockType
 from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.node import Node
 from rclpy.qos import (
@@ -30,6 +37,8 @@ log = logging.getLogger('harness_eval.taps')
 GRAPH_PERIOD = 0.1
 """Seconds between two looks at the graph while anything is tapped: discovery takes 0.5 s or more
 after a start, and a publisher may come back with another QoS."""
+LINGER = 0.05
+"""Seconds after which a subscription that is wanted no more is destroyed, at the next look."""
 DEPTH = 10
 """Frames that wait for the executor; more would be old before they are read."""
 
@@ -57,6 +66,32 @@ def message_class(name: str) -> Any:
         ) from error
 
 
+class _Tap(ReentrantCallbackGroup):
+    """A subscription that can be kept from being heard, as the callback group of it alone.
+
+    A group of its own also since a group keeps a reference to all that ever belonged to it.
+
+    Args:
+        kind: Message type.
+        reliability: Of the subscription.
+    """
+
+    def __init__(self, kind: str, reliability: ReliabilityPolicy) -> None:
+        super().__init__()
+        self.kind = kind
+        self.reliability = reliability
+        self.subscription: Any = None
+        self.deaf = False
+
+    def can_execute(self, entity: Any) -> bool:
+        """Whether the executor should wait for it."""
+        return not self.deaf
+
+    def beginning_execution(self, entity: Any) -> bool:
+        """Whether a message may be taken."""
+        return not self.deaf
+
+
 class Taps:
     """Subscriptions to what runs wait for.
 
@@ -81,25 +116,33 @@ class Taps:
         self._always_on = frozenset(always_on)
         self._on_message = on_message
         self._wanted: frozenset[str] = frozenset()
-        self._open: dict[str, tuple[Any, str, ReliabilityPolicy]] = {}
+        self._open: dict[str, _Tap] = {}
         self._incompatible: dict[str, str] = {}
         self._unknown: dict[str, str] = {}
-        self._timer = node.create_timer(GRAPH_PERIOD, self._follow_graph, callback_group=group)
+        self._narrowed = 0.0  # steady seconds when something was last wanted no more
+        self._timer = node.create_timer(
+            GRAPH_PERIOD,
+            self._follow_graph,
+            callback_group=group,
+            clock=Clock(clock_type=ClockType.STEADY_TIME),
+        )
         self._timer.cancel()
         self._closed = False
 
     def want(self, topics: frozenset[str]) -> None:
-        """Listen to these topics, to those that are always on, and soon to no others.
-
-        To destroy a subscription keeps the whole process for some tenths of a millisecond, so it
-        is not done at the moment at which a run has all its frames and goes on.
-        """
+        """Listen to these topics, to those that are always on, and to no others."""
         wanted, before = topics | self._always_on, self._wanted
         if wanted == before:
             return
         self._wanted = wanted
+        for topic in before - wanted:
+            self._narrowed = time.monotonic()
+            if topic in self._open:
+                self._open[topic].deaf = True
+        if not wanted:
+            self._timer.reset()  # there is no graph to follow, and a run is being finished now
         if not wanted - before:
-            return  # the rest is dropped with its next message, or by the timer
+            return  # the timer destroys the rest
         executor = self._node.executor
         if executor is None:  # nothing spins yet, so nothing can be in the way
             self._apply()
@@ -130,10 +173,12 @@ class Taps:
             log.exception('the subscriptions could not be changed')
 
     def _match(self) -> None:
-        """Have the subscriptions that are wanted and no others."""
+        """Have the subscriptions that are wanted, and for long no others."""
         wanted = self._wanted
-        for topic in [t for t in self._open if t not in wanted]:
-            self._drop(topic)
+        linger = not self._closed and time.monotonic() < self._narrowed + LINGER
+        for topic, tap in list(self._open.items()):
+            if tap.deaf if topic in wanted else not linger:
+                self._drop(topic)
         for topic in wanted:
             if topic not in self._open:
                 self._subscribe(topic)
@@ -159,9 +204,8 @@ class Taps:
             if opened is None:
                 self._subscribe(topic)
                 continue
-            _, kind, reliability = opened
             publishers = self._node.get_publishers_info_by_topic(topic)
-            if publishers and reliability is not _reliability(publishers, kind):
+            if publishers and opened.reliability is not _reliability(publishers, opened.kind):
                 self._drop(topic)
                 self._subscribe(topic)
 
@@ -183,38 +227,36 @@ class Taps:
             durability=DurabilityPolicy.VOLATILE,
         )
         clock = self._node.get_clock()
+        tap = _Tap(kind, reliability)
 
         def received(data: bytes) -> None:
             if topic in self._wanted:
                 self._on_message(topic, kind, data, clock.now().nanoseconds)
-            else:
-                self._apply()
 
         def incompatible(event: Any) -> None:
             policy = qos_policy_name_from_kind(event.last_policy_kind)
             self._incompatible[topic] = f'the publisher offers another {policy}'
 
         try:
-            subscription = self._node.create_subscription(
+            tap.subscription = self._node.create_subscription(
                 cls,
                 topic,
                 received,
                 profile,
                 raw=True,
-                # One of its own: a group keeps a reference to all that ever belonged to it.
-                callback_group=ReentrantCallbackGroup(),
+                callback_group=tap,
                 event_callbacks=SubscriptionEventCallbacks(incompatible_qos=incompatible),
             )
         except Exception as error:  # a middleware may refuse a second type on one topic
             self._unknown[topic] = f'no subscription as {kind} can be made: {describe(error)}'
             return
         self._unknown.pop(topic, None)
-        self._open[topic] = (subscription, kind, reliability)
+        self._open[topic] = tap
 
     def _drop(self, topic: str) -> None:
-        subscription, _, _ = self._open.pop(topic)
+        tap = self._open.pop(topic)
         self._incompatible.pop(topic, None)
-        self._node.destroy_subscription(subscription)
+        self._node.destroy_subscription(tap.subscription)
 
 
 def _reliability(publishers: Iterable[Any], kind: str) -> ReliabilityPolicy:
