@@ -50,14 +50,14 @@ def write_bag(folder: Path, segment: Segment, captured: Captured, decoder: Decod
 
     completion = completion_message(segment.completion, decoder)
     messages = [message(COMPLETION_TOPIC, COMPLETION_TYPE, segment.receipt, completion)]
-    written = set()
+    written: dict[tuple[str, int], list[bytes]] = {}
     for frame in sorted(captured.frames.values(), key=lambda f: (f.receipt, f.stream)):
         # Several readings may come from one message; but a simulated clock gives messages
         # that came one after the other the same receipt.
         topic = _absolute(frame.topic)
-        key = (topic, frame.receipt, frame.sha256)
-        if key not in written:
-            written.add(key)
+        same_moment = written.setdefault((topic, frame.receipt), [])
+        if frame.data not in same_moment:
+            same_moment.append(frame.data)
             messages.append(message(topic, frame.type, frame.receipt, frame.data))
     information = _information(EVIDENCE_FILE, messages)
     folder.mkdir(parents=True)

@@ -87,13 +87,16 @@ def test_a_case_is_a_bag_that_players_read(store: CaseStore, folder: Path) -> No
     assert messages[0].run_id == 'run'
 
 
-def test_messages_of_one_topic_that_came_at_one_simulated_instant_are_all_kept(
-    store: CaseStore,
+def test_messages_of_one_topic_that_came_at_one_simulated_instant_are_all_kept_each_once(
+    store: CaseStore, folder: Path
 ) -> None:
+    from rosbags.highlevel import AnyReader
+
     first, second = joint_state({'finger': 0.01}), joint_state({'finger': 0.02})
+    again = bytes(bytearray(second))
     frames = {
         name: frame(name, 'joints', JOINT_STATE, data)
-        for name, data in {'a': first, 'b': second, 'c': second}.items()
+        for name, data in {'a': first, 'b': second, 'c': second, 'd': again}.items()
     }
     name = store.write(segment(), Captured(frames, T_END, 0.0, {}))
     read = store.read(name).captured.frames
@@ -101,7 +104,11 @@ def test_messages_of_one_topic_that_came_at_one_simulated_instant_are_all_kept(
         'a': first,
         'b': second,
         'c': second,
+        'd': second,
     }
+    with AnyReader([folder / name]) as bag:
+        stored = [bytes(data) for c, _, data in bag.messages() if c.topic == '/joints']
+    assert stored == [first, second]
 
 
 @given(st.text(max_size=300), st.integers(0, 9))
