@@ -52,6 +52,7 @@ setup(
     data_files=data_files(),
     python_requires='>=3.10',
     install_requires=[
+        'mcap>=1.2.1',
         'networkx>=2.8',
         'numpy>=1.26',
         # Either distribution of OpenCV will do; pip cannot say so, so that `opencv` is left to the

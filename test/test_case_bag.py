@@ -132,6 +132,20 @@ def test_each_file_of_a_case_can_be_opened_alone(store: CaseStore, kept: Path) -
         assert bag.skipped == ()
 
 
+def test_a_reader_of_mcap_finds_the_messages_that_a_reader_of_bags_finds(
+    store: CaseStore, kept: Path
+) -> None:
+    from mcap.reader import make_reader
+
+    store.finish(kept.name, decided(SUCCESS))
+    found = []
+    for name in ('evidence.mcap', 'outcome.mcap'):
+        with (kept / name).open('rb') as file:
+            for schema, channel, message in make_reader(file, validate_crcs=True).iter_messages():
+                found.append((channel.topic, schema.name, message.log_time, message.data))
+    assert found == read(kept)
+
+
 def test_a_later_attempt_takes_the_place_of_the_earlier_one(store: CaseStore, kept: Path) -> None:
     error = decided(EvaluatorError('judge_down', ''))
     store.finish(kept.name, error)

@@ -31,7 +31,7 @@ ROSDEP_KEYS = {
     'sqlalchemy': 'python3-sqlalchemy',
     'typer': 'python3-typer',
 }
-WITHOUT_ROSDEP_KEY = {'rosbags'}
+WITHOUT_ROSDEP_KEY = {'mcap', 'rosbags'}
 
 IMPORT_NAMES = {
     'backports': 'backports-zstd',
