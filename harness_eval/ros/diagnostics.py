@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+import logging
+from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+
+log = logging.getLogger('harness_eval.node')
+
+PERIOD = 1.0
+"""Seconds between two messages."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +38,35 @@ class Condition:
     unreadable: str
     counts: Mapping[str, int]
     unready: tuple[str, ...] = ()
+
+
+class Diagnostics:
+    """Says how the node is until it is closed; all of it on the executor's thread.
+
+    Args:
+        node: The node.
+        group: A reentrant callback group.
+        condition: How the node is now.
+    """
+
+    def __init__(self, node: Any, group: Any, condition: Callable[[], Condition]) -> None:
+        self._node = node
+        self._condition = condition
+        self._publisher = node.create_publisher(DiagnosticArray, '/diagnostics', 10)
+        self._timer = node.create_timer(PERIOD, self._publish, callback_group=group)
+
+    def close(self) -> None:
+        """Publish no more."""
+        self._node.destroy_timer(self._timer)
+        self._node.destroy_publisher(self._publisher)
+
+    def _publish(self) -> None:
+        try:
+            name = self._node.get_fully_qualified_name()
+            stamp = self._node.get_clock().now().to_msg()
+            self._publisher.publish(diagnostic_array(name, self._condition(), stamp))
+        except Exception:
+            log.exception('no diagnostics could be published')
 
 
 def diagnostic_array(name: str, condition: Condition, stamp: object) -> DiagnosticArray:

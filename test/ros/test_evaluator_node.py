@@ -274,7 +274,7 @@ def test_a_completion_type_that_is_not_installed_is_refused_at_configuration(
 def test_a_fault_inside_is_counted_for_good_and_a_warning_for_a_while(
     ros: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr('harness_eval.ros.work.FAULT_SHOWN', 2.0)
+    monkeypatch.setattr('harness_eval.ros.faults.FAULT_SHOWN', 2.0)
     world = EvaluationWorld(ros, tmp_path)
     heard = diagnostics(ros, world)
     world.evaluator.note_fault(RuntimeError('odd'))
