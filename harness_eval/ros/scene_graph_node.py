@@ -4,7 +4,7 @@ It applies the released updates of ``scene_graph/updates``, each whole, once and
 ``scene_graph/query`` and publishes the graph, latched, on ``scene_graph/snapshot``. What it missed
 it gets from ``scene_graph/get_updates``: at the start, on a gap, when a server comes up and every
 ``resync_period``. The rules are in :mod:`harness_eval.graph_follower`; this module only carries
-messages and time to it.
+messages and time to it, and :mod:`harness_eval.ros.scene_graph_questions` its questions.
 
 An update that cannot be read (an unknown operation, an invalid name) is asked for again. If the
 server's copy cannot be read either, its revision is passed over without a change: a graph that
@@ -15,8 +15,7 @@ Threads: the node works under a single- or multi-threaded executor. One lock gua
 and its graph; every callback holds it for a short computation and never while it waits, sends or
 publishes. Updates and timers are in mutually exclusive groups, so that updates stay in order and
 snapshots do not overtake each other; the query service and the client are in a reentrant group.
-The client's answers come back as callbacks, so nothing ever blocks on one. Timers run on the
-steady clock: a paused simulation does not stop them.
+Timers run on the steady clock: a paused simulation does not stop them.
 """
 
 from __future__ import annotations
@@ -25,8 +24,7 @@ from collections.abc import Callable
 import functools
 import sys
 import threading
-import time
-from typing import Any, TypeVar
+from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
 import rclpy
@@ -38,28 +36,25 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
 from harness_eval.contract import HarnessEvalError
-from harness_eval.graph_follower import Answer, GraphFollower, Question
+from harness_eval.graph_follower import GraphFollower
 from harness_eval.lines import describe
 from harness_eval.ros.qos import BURST, latched
 from harness_eval.ros.scene_graph_messages import (
-    read_or_pass_over,
     snapshot_to_message,
     update_from_message,
     update_name,
 )
 from harness_eval.ros.scene_graph_parameters import asking_seconds, initial_graph
+from harness_eval.ros.scene_graph_questions import Questions
 from harness_eval.ros.scene_graph_status import scene_graph_status
 from harness_eval.ros.spinning import BAD_CONFIGURATION, ignore_interrupts
 from harness_eval.scene_graph import SceneGraph
 from harness_eval_msgs.msg import SceneGraph as SceneGraphMessage
 from harness_eval_msgs.msg import SceneGraphUpdate
-from harness_eval_msgs.srv import GetUpdates, QuerySceneGraph
+from harness_eval_msgs.srv import QuerySceneGraph
 
 SERVICE_DEPTH = 100
 """Requests that may wait; with the default of 10 a burst of callers would lose some."""
-
-PAGE = 500
-"""Updates asked for at a time: one answer stays well below a second of work."""
 
 TICK = 0.2
 """Seconds between looks at what is due; a question on a gap is sent at once all the same."""
@@ -72,25 +67,6 @@ DIAGNOSTICS_PERIOD = 1.0
 
 LOG_PERIOD = 1.0
 """Seconds between two lines about unreadable messages, which anybody may publish in a flood."""
-
-Method = TypeVar('Method', bound=Callable[..., Any])
-
-
-def _guarded(method: Method) -> Method:
-    """Keep an exception in a callback from ending the node: it is logged and counted."""
-
-    @functools.wraps(method)
-    def guarded(self: SceneGraphNode, *arguments: Any) -> Any:
-        try:
-            return method(self, *arguments)
-        except Exception as error:
-            if self.context.ok():
-                self.exceptions += 1
-                self.get_logger().error(f'{method.__name__}: {describe(error)}')
-            # A service must answer with a response, whatever happened; it is the last argument.
-            return arguments[-1] if arguments else None
-
-    return guarded  # type: ignore[return-value]
 
 
 class SceneGraphNode(Node):
@@ -109,7 +85,6 @@ class SceneGraphNode(Node):
         super().__init__(node_name, **options)
         self.exceptions = 0
         self._unreadable = 0
-        self._passed_over: dict[tuple[str, int], str] = {}
         self._lock = threading.Lock()
         self._follower = GraphFollower(
             SceneGraph(initial=initial_graph(self)),
@@ -120,8 +95,6 @@ class SceneGraphNode(Node):
                 self, 'reply_timeout', 2.0, 'until a question is given up'
             ),
         )
-        self._pending: Any = None
-        self._server_ready = False
         self._snapshot_due = False
 
         in_order = MutuallyExclusiveCallbackGroup()
@@ -133,32 +106,55 @@ class SceneGraphNode(Node):
         )
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
         services = QoSProfile(depth=SERVICE_DEPTH)
-        self._client = self.create_client(
-            GetUpdates, 'scene_graph/get_updates', qos_profile=services, callback_group=reentrant
+        self._questions = Questions(
+            self,
+            services,
+            reentrant,
+            self._follower,
+            self._lock,
+            self._publish_soon,
+            self._guarded,
         )
         self.create_service(
             QuerySceneGraph,
             'scene_graph/query',
-            self._on_query,
+            self._guarded(self._on_query),
             qos_profile=services,
             callback_group=reentrant,
         )
         self.create_subscription(
             SceneGraphUpdate,
             'scene_graph/updates',
-            self._on_update,
+            self._guarded(self._on_update),
             latched(BURST),
             callback_group=in_order,
         )
         self._snapshot_timer = self.create_timer(
-            SNAPSHOT_DELAY, self._publish_snapshot, timers, steady
+            SNAPSHOT_DELAY, self._guarded(self._publish_snapshot), timers, steady
         )
-        self.create_timer(TICK, self._tick, timers, steady)
-        self.create_timer(DIAGNOSTICS_PERIOD, self._publish_diagnostics, timers, steady)
+        self.create_timer(TICK, self._guarded(self._questions.look), timers, steady)
+        self.create_timer(
+            DIAGNOSTICS_PERIOD, self._guarded(self._publish_diagnostics), timers, steady
+        )
         # The first snapshot is the graph at revision 0: the timer runs once by itself.
         self._snapshot_due = True
 
-    @_guarded
+    def _guarded(self, callback: Callable[..., Any]) -> Callable[..., Any]:
+        """Keep an exception in a callback from ending the node: it is logged and counted."""
+
+        @functools.wraps(callback)
+        def guarded(*arguments: Any) -> Any:
+            try:
+                return callback(*arguments)
+            except Exception as error:
+                if self.context.ok():
+                    self.exceptions += 1
+                    self.get_logger().error(f'{callback.__name__}: {describe(error)}')
+                # A service must answer, whatever happened: with the response, its last argument.
+                return arguments[-1] if arguments else None
+
+        return guarded
+
     def _on_update(self, message: Any) -> None:
         changed = False
         with self._lock:
@@ -177,9 +173,10 @@ class SceneGraphNode(Node):
                 f'unreadable update on scene_graph/updates ({update_name(message)}): {problem}',
                 throttle_duration_sec=LOG_PERIOD,
             )
-        self._after(changed)
+        if changed:
+            self._publish_soon()
+        self._questions.ask()
 
-    @_guarded
     def _on_query(self, request: Any, response: Any) -> Any:
         with self._lock:
             graph = self._follower.graph
@@ -188,89 +185,13 @@ class SceneGraphNode(Node):
         response.graph = snapshot_to_message(graph_id, revision, match, self._now())
         return response
 
-    @_guarded
-    def _tick(self) -> None:
-        now = time.monotonic()
-        ready = self._client.service_is_ready()
+    def _publish_soon(self) -> None:
+        """See to it that a change is published."""
         with self._lock:
-            appeared = ready and not self._server_ready
-            self._server_ready = ready
-            abandoned = None
-            if appeared:
-                self._follower.server_appeared(now)
-            if appeared or self._follower.expired(now):
-                abandoned, self._pending = self._pending, None
-        if abandoned is not None:
-            # Otherwise the client would keep it for ever.
-            self._client.remove_pending_request(abandoned)
-        self._ask()
+            arm, self._snapshot_due = not self._snapshot_due, True
+        if arm:
+            self._snapshot_timer.reset()
 
-    def _ask(self) -> None:
-        """Send the next question if there is one."""
-        now = time.monotonic()
-        with self._lock:
-            question = self._follower.next_question(now)
-            if question is None:
-                return
-            if not self._server_ready:
-                self._follower.unanswered(question, now)
-                return
-        request = GetUpdates.Request(
-            graph_id=question.graph_id, after_revision=question.after_revision, limit=PAGE
-        )
-        future = self._client.call_async(request)
-        with self._lock:
-            self._pending = future
-        future.add_done_callback(functools.partial(self._on_answer, question))
-
-    @_guarded
-    def _on_answer(self, question: Question, future: Any) -> None:
-        now = time.monotonic()
-        try:
-            response = future.result()
-        except Exception as error:
-            self.get_logger().warning(f'scene_graph/get_updates failed: {describe(error)}')
-            with self._lock:
-                self._follower.unanswered(question, now)
-            return
-        if response is None:
-            return
-        read = [read_or_pass_over(message) for message in response.updates]
-        unreadable = {(update.graph_id, update.revision): why for update, why in read if why}
-        answer = Answer(
-            response.graph_id, response.last_revision, tuple(update for update, _ in read)
-        )
-        with self._lock:
-            before = self._follower.graph.graph_id, self._follower.graph.revision
-            changed = self._follower.answer(question, answer, now)
-            graph = self._follower.graph
-            after = graph.graph_id, graph.revision
-            self._passed_over = {
-                key: why
-                for key, why in {**self._passed_over, **unreadable}.items()
-                if key[0] == graph.graph_id
-            }
-        if changed and before[0] not in ('', after[0]):
-            self.get_logger().warning(
-                f'graph {after[0]!r} replaces graph {before[0]!r} at revision {before[1]}'
-            )
-        for (_, revision), why in unreadable.items():
-            self.get_logger().error(
-                f'released revision {revision} cannot be read and is passed over; '
-                f'what it says is missing from the graph: {why}'
-            )
-        self._after(changed)
-
-    def _after(self, changed: bool) -> None:
-        """Ask what is to be asked next, and see to it that a change is published."""
-        if changed:
-            with self._lock:
-                arm, self._snapshot_due = not self._snapshot_due, True
-            if arm:
-                self._snapshot_timer.reset()
-        self._ask()
-
-    @_guarded
     def _publish_snapshot(self) -> None:
         self._snapshot_timer.cancel()
         with self._lock:
@@ -281,7 +202,6 @@ class SceneGraphNode(Node):
             match, graph_id, revision = graph.query(), graph.graph_id, graph.revision
         self._snapshots.publish(snapshot_to_message(graph_id, revision, match, self._now()))
 
-    @_guarded
     def _publish_diagnostics(self) -> None:
         message = DiagnosticArray(status=[self._status()])
         message.header.stamp = self.get_clock().now().to_msg()
@@ -289,16 +209,12 @@ class SceneGraphNode(Node):
 
     def _status(self) -> Any:
         with self._lock:
-            revision = self._follower.graph.revision
-            passed_over = sorted(
-                (key[1], why) for key, why in self._passed_over.items() if key[1] <= revision
-            )
             return scene_graph_status(
                 self.get_fully_qualified_name(),
-                self.resolve_service_name(self._client.srv_name),
+                self._questions.service,
                 self._follower,
-                passed_over,
-                reachable=self._server_ready and self._follower.answering,
+                self._questions.passed_over,
+                reachable=self._questions.reachable,
                 unreadable_messages=self._unreadable,
                 exceptions=self.exceptions,
             )
