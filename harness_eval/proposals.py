@@ -27,7 +27,7 @@ from harness_eval.gate import (
     RunFacts,
     RunStanding,
 )
-from harness_eval.ledger import Ledger, UpdateRecord
+from harness_eval.ledger import HELD, Ledger, UpdateRecord
 from harness_eval.runs import id_problem, printable, SegmentState
 from harness_eval.scene_graph import Op, Update
 
@@ -192,11 +192,11 @@ class Proposals:
         )
         done = []
         for ruling in made:
-            number = ruling.held.number
+            held = _record_of(ruling.held)
             if ruling.released:
-                done.append(self._ledger.release(number, stamp))
+                done.append(self._ledger.release(held, stamp))
             else:
-                done.append(self._ledger.reject(number, ruling.reason))
+                done.append(self._ledger.reject(held, ruling.reason))
         return made, done
 
     def committed(
@@ -287,6 +287,10 @@ class Proposals:
         for run_id in list(self._runs)[: -MAX_FACTS // 2]:
             if run_id not in waiting:
                 del self._runs[run_id]
+
+
+def _record_of(held: Held) -> UpdateRecord:
+    return UpdateRecord(held.update, held.number, held.effect, HELD, '', 0.0)
 
 
 def _held_before(record: UpdateRecord, run: RunFacts | None, now: float) -> Held:

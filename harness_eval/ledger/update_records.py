@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 import time
 from typing import Any
 
@@ -51,29 +52,37 @@ class UpdateRecords(LedgerFile):
         self._next_number += 1
         return record
 
-    def release(self, number: int, stamp: int) -> UpdateRecord:
-        """Release a held update under the next revision, inside a transaction."""
-        return self._rule(
-            _RELEASE, number, state=RELEASED, revision=self._take_revision(), stamp=stamp
-        )
+    def release(self, held: UpdateRecord, stamp: int) -> UpdateRecord:
+        """Release a held update under the next revision, inside a transaction.
 
-    def reject(self, number: int, reason: str) -> UpdateRecord:
-        """Reject a held update for good, inside a transaction."""
-        return self._rule(_REJECT, number, state=REJECTED, reason=reason)
+        Args:
+            held: The update, as it was held.
+            stamp: Nanoseconds for its header.
 
-    def _take_revision(self) -> int:
+        Raises:
+            LedgerError: On record it is not held any more.
+        """
         revision = self._next_revision
+        wall = self._rule(_RELEASE, held.number, state=RELEASED, revision=revision, stamp=stamp)
         self._next_revision += 1
-        return revision
+        update = replace(held.update, graph_id=self.graph_id, revision=revision, stamp=stamp)
+        return replace(held, update=update, state=RELEASED, wall=wall)
 
-    def _rule(self, statement: Statement, number: int, **values: Any) -> UpdateRecord:
-        done = statement(
-            self._active, of_number=number, published=False, wall=time.time(), **values
-        )
-        row = done.first
-        if row is None:
+    def reject(self, held: UpdateRecord, reason: str) -> UpdateRecord:
+        """Reject a held update for good, inside a transaction.
+
+        Raises:
+            LedgerError: On record it is not held any more.
+        """
+        wall = self._rule(_REJECT, held.number, state=REJECTED, reason=reason)
+        return replace(held, state=REJECTED, reason=reason, wall=wall)
+
+    def _rule(self, statement: Statement, number: int, **values: Any) -> float:
+        wall = time.time()
+        done = statement(self._active, of_number=number, published=False, wall=wall, **values)
+        if done.rowcount != 1:
             raise LedgerError('ledger_unavailable', f'update {number} is not held any more')
-        return update_of(row, self.graph_id)
+        return wall
 
     def held(self) -> list[UpdateRecord]:
         """Updates that wait, in order of receipt (after a restart)."""
@@ -108,11 +117,7 @@ _FIND_UPDATE = Statement(
         updates_table.c.update_id == sa.bindparam('update_id'),
     )
 )
-_RULED = (
-    updates_table.update()
-    .where(_OF_UPDATE, updates_table.c.state == HELD)
-    .returning(*updates_table.c)
-)
+_RULED = updates_table.update().where(_OF_UPDATE, updates_table.c.state == HELD)
 _RELEASE = Statement(_RULED, 'state', 'published', 'wall', 'revision', 'stamp')
 _REJECT = Statement(_RULED, 'state', 'published', 'wall', 'reason')
 _MARK_UPDATE = Statement(updates_table.update().where(_OF_UPDATE), 'published')

@@ -24,6 +24,7 @@ from harness_eval.ledger import (
     LedgerReader,
     REJECTED,
     RELEASED,
+    UpdateRecord,
 )
 from harness_eval.ledger.connection import CHECKPOINT_AFTER
 from harness_eval.runs import Completion, Outcome, outcome_of, Segment, SegmentState
@@ -72,9 +73,9 @@ def decide(
     return outcome
 
 
-def hold(ledger: Ledger, run_id: str = 'run', update_id: str = 'u') -> int:
+def hold(ledger: Ledger, run_id: str = 'run', update_id: str = 'u') -> UpdateRecord:
     with ledger.transaction():
-        return ledger.hold(Update(run_id, update_id, OPS)).number
+        return ledger.hold(Update(run_id, update_id, OPS))
 
 
 def test_what_was_put_on_record_is_there_after_a_restart(ledger: Ledger, url: str) -> None:
@@ -83,9 +84,9 @@ def test_what_was_put_on_record_is_there_after_a_restart(ledger: Ledger, url: st
     with ledger.transaction():
         ledger.set_state(captured)
     outcome = decide(ledger, captured)
-    number = hold(ledger)
+    held = hold(ledger)
     with ledger.transaction():
-        ledger.release(number, NOW)
+        ledger.release(held, NOW)
     graph = ledger.graph_id
     ledger.close()
     again = Ledger(url)
@@ -110,7 +111,7 @@ def test_a_transaction_that_is_left_by_an_exception_leaves_nothing(
 ) -> None:
     with pytest.raises(RuntimeError), ledger.transaction():
         ledger.add_segment(Completion('run', 'pick'), NOW)
-        ledger.release(ledger.hold(Update('run', 'u', OPS)).number, NOW)
+        ledger.release(ledger.hold(Update('run', 'u', OPS)), NOW)
         raise RuntimeError
     assert reader.run('run') is None
     assert reader.released(0, 10)[1:] == (0, [])
@@ -123,13 +124,13 @@ def test_numbers_go_on_without_a_gap_after_a_failed_transaction(
     for _ in range(3):
         with pytest.raises(RuntimeError), ledger.transaction():
             ledger.add_segment(Completion('b', 'pick'), NOW)
-            ledger.release(ledger.hold(Update('b', 'u', OPS)).number, NOW)
+            ledger.release(ledger.hold(Update('b', 'u', OPS)), NOW)
             raise RuntimeError
     assert accept(ledger, 'c').order == 2
-    number = hold(ledger, 'c')
-    assert number == 1
+    held = hold(ledger, 'c')
+    assert held.number == 1
     with ledger.transaction():
-        assert ledger.release(number, NOW).update.revision == 1
+        assert ledger.release(held, NOW).update.revision == 1
     assert [u.revision for u in reader.released(0, 10)[2]] == [1]
 
 
@@ -167,13 +168,13 @@ def test_an_error_is_open_for_the_next_attempt_and_no_other(
 
 
 def test_an_update_is_ruled_on_once(ledger: Ledger) -> None:
-    number = hold(ledger)
+    held = hold(ledger)
     with ledger.transaction():
-        ledger.release(number, NOW)
+        ledger.release(held, NOW)
     with pytest.raises(LedgerError, match='not held'), ledger.transaction():
-        ledger.release(number, NOW)
+        ledger.release(held, NOW)
     with pytest.raises(LedgerError, match='not held'), ledger.transaction():
-        ledger.reject(number, 'why')
+        ledger.reject(held, 'why')
     with pytest.raises(LedgerError), ledger.transaction():
         ledger.hold(Update('run', 'u', ()))
 
@@ -181,11 +182,11 @@ def test_an_update_is_ruled_on_once(ledger: Ledger) -> None:
 def test_updates_that_wait_to_be_published_come_in_order_of_their_rulings(
     ledger: Ledger,
 ) -> None:
-    numbers = [hold(ledger, 'run', f'u{n}') for n in range(4)]
+    held = [hold(ledger, 'run', f'u{n}') for n in range(4)]
     with ledger.transaction():
-        ledger.reject(numbers[0], 'why')
-        ledger.release(numbers[3], NOW)
-        ledger.release(numbers[1], NOW)
+        ledger.reject(held[0], 'why')
+        ledger.release(held[3], NOW)
+        ledger.release(held[1], NOW)
     found = ledger.unpublished_updates()
     assert [(r.state, r.update.revision, r.number) for r in found] == [
         (RELEASED, 1, 4),
@@ -579,11 +580,11 @@ def many_runs(ledger: Ledger, count: int) -> None:
     for number in range(count):
         name = f'run {number}'
         segment = accept(ledger, name)
-        numbers = [hold(ledger, name, which) for which in ('good', 'bad')]
+        held = [hold(ledger, name, which) for which in ('good', 'bad')]
         outcome = decide(ledger, segment)
         with ledger.transaction():
-            passed = ledger.release(numbers[0], NOW)
-            refused = ledger.reject(numbers[1], 'why')
+            passed = ledger.release(held[0], NOW)
+            refused = ledger.reject(held[1], 'why')
         with ledger.transaction():
             ledger.mark_published([outcome], [passed, refused])
 
