@@ -115,7 +115,7 @@ class CaseStore:
             with self._lock:
                 self._known_sizes()[name] = size
                 part.replace(final)
-        except Exception as error:  # rosbags raises errors of many kinds for one full disk
+        except Exception as error:  # libraries have errors of many kinds for a full disk
             shutil.rmtree(part, ignore_errors=True)
             self.remove(name)
             raise CaseError(
@@ -168,7 +168,7 @@ class CaseStore:
             self._put_into_bag(folder, outcome)
         except CaseError:
             raise
-        except Exception as error:  # rosbags raises errors of many kinds for one full disk
+        except Exception as error:  # libraries have errors of many kinds for a full disk
             raise CaseError(
                 'evidence_not_stored', f'cannot note the outcome of {name}: {_reason(error)}'
             ) from error

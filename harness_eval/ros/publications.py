@@ -103,9 +103,9 @@ class Publications:
         message = outcome_message(outcome)
         with self._lock:
             if self._opened:
-                self._outcomes.publish(message)
                 if outcome.verdict is not None:
                     self._verdicts.publish(message.verdict)
+                self._outcomes.publish(message)
             published = self._opened
         if published:
             log.info('%s', outcome_line(outcome))

@@ -257,6 +257,7 @@ class Work:
         """Import what the first judgement needs, so that it is as quick as the others."""
         try:
             import cv2  # noqa: F401
+            import mcap.writer  # noqa: F401
 
             types = {source.type for source in self._config.completions if source.action is None}
             types.update(view.message_type for view in self._config.capture.views.values())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from enum import Enum
 import hashlib
@@ -28,6 +27,8 @@ class SegmentState(str, Enum):
 
 Key = tuple[str, int]
 """A run id and the number of a segment."""
+
+_ENCODER = json.JSONEncoder(sort_keys=True, allow_nan=False)
 
 PENDING = frozenset({SegmentState.RECEIVED, SegmentState.CAPTURED, SegmentState.STARTED})
 """No outcome yet."""
@@ -137,14 +138,14 @@ class Outcome:
 
     def to_json(self) -> str:
         """The outcome as JSON; :meth:`from_json` gives an equal one back."""
-        data = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        data = dict(vars(self))
         if self.verdict is not None:
             report = self.verdict.report
             data['verdict'] = {
-                **{f.name: getattr(self.verdict, f.name) for f in dataclasses.fields(Verdict)},
+                **vars(self.verdict),
                 'report': None if report is None else dict(report),
             }
-        return json.dumps(data, sort_keys=True, allow_nan=False)
+        return _ENCODER.encode(data)
 
     @classmethod
     def from_json(cls, text: str) -> Outcome:
