@@ -6,7 +6,7 @@ completion is published to the receipt of the verdict. What is left are both way
 commits of the ledger, the reading of the messages, and the way between threads. (The question with
 its digest is made while the evidence is written; it counts only as far as it takes longer.)
 The judge answers at once. The compared side is a managed rclpy node that answers a completion
-with a verdict and does nothing else: both ways through DDS alone.
+with a verdict and does nothing else: both ways through DDS alone, after pauses as long.
 """
 
 from __future__ import annotations
@@ -48,9 +48,10 @@ def measure(effort: Effort) -> list[Row]:
             _run(echo, f'warm-up-{number}')
         for repetition in range(effort.repetitions):
             for number in range(effort.overhead_runs):
-                time.sleep(APART + chance.random() / RATE)
+                _pause(chance)
                 runs.append(_run(observed, f'run-{repetition}-{number}'))
             for number in range(effort.overhead_runs):
+                _pause(chance)
                 began, ended = _run(echo, f'run-{repetition}-{number}')
                 round_trips.append((ended - began) / 1e6)
         record = Record.of(evaluator)
@@ -68,6 +69,14 @@ def measure(effort: Effort) -> list[Row]:
         )
         for statistic, target in (('p99', Target(5.0)), ('median', None))
     ]
+
+
+def _pause(chance: random.Random) -> None:
+    """Let subscriptions end, at another moment between two pictures each time.
+
+    Both sides pause: what has run a moment ago is in the processor's caches, and runs come rarely.
+    """
+    time.sleep(APART + chance.random() / RATE)
 
 
 def _run(link: Link, run_id: str) -> Interval:
