@@ -34,8 +34,8 @@ log = logging.getLogger('harness_eval.node')
 
 LATCHED = latched(BURST)
 LEAD = 0.0005
-"""Seconds that whoever hears an outcome gets before the node goes on. The rest of a run's work, its
-notes and its case, would otherwise take the processors that they need."""
+"""Seconds that whoever hears an outcome gets before the node goes on: its notes and the case would
+otherwise take the processors that they need."""
 RELIABLE = QoSProfile(depth=BURST, reliability=ReliabilityPolicy.RELIABLE)
 
 
