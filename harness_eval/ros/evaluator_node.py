@@ -27,6 +27,7 @@ from harness_eval.ros.allocation import share_arenas
 from harness_eval.ros.log_lines import active_line
 from harness_eval.ros.logs import bridge_logging
 from harness_eval.ros.places import default_evidence_dir, default_ledger_url, node_folder
+from harness_eval.ros.scheduling import ask_for_short_slices
 from harness_eval.ros.spinning import BAD_CONFIGURATION, GivingWay, ignore_interrupts, spin_on
 from harness_eval.ros.work import Work
 
@@ -173,6 +174,7 @@ def main(arguments: list[str] | None = None) -> int:
     """
     sys.setswitchinterval(SWITCH_INTERVAL)
     share_arenas()
+    ask_for_short_slices()
     rclpy.init(args=arguments)
     node = EvaluatorNode()
     executor = GivingWay(node.give_way)
