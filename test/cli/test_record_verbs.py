@@ -204,7 +204,7 @@ def test_show_tells_everything_about_a_run(ledger: Ledger, shell: Shell) -> None
     end(ledger, segment, FAILURE, attempt=2)
     update = Update('run-1', 'u-1', (Op(OpKind.ADD_EDGE, 'bottle', 'in', 'box'),))
     with ledger.transaction():
-        ledger.reject(ledger.hold(update).number, 'run_failed: no success')
+        ledger.reject(ledger.hold(update), 'run_failed: no success')
     text = shell('show', 'run-1').out
     assert '\x1b' not in text
     for words in (
@@ -233,7 +233,7 @@ def test_show_gives_everything_to_a_program(ledger: Ledger, shell: Shell) -> Non
     end(ledger, begin(ledger, 'run-1', 'insert', 1), Verdict(Status.SUCCESS, score=1.0))
     effect = Update('run-1', ':on_success:1', (Op(OpKind.REMOVE_EDGE, 'peg', '', 'table'),))
     with ledger.transaction():
-        ledger.release(ledger.hold(effect, effect=True).number, END)
+        ledger.release(ledger.hold(effect, effect=True), END)
     run = shell('show', 'run-1', '--json').json
     assert (run['state'], run['tool'], run['interrupted']) == ('SUCCESS', 'insert', False)
     assert [s['state'] for s in run['segments']] == ['PROCESS', 'SUCCESS']
