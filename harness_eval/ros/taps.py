@@ -137,8 +137,9 @@ class Taps:
         self._wanted = wanted
         for topic in before - wanted:
             self._narrowed = time.monotonic()
-            if topic in self._open:
-                self._open[topic].deaf = True
+            tap = self._open.get(topic)
+            if tap is not None:
+                tap.deaf = True
         if not wanted:
             self._timer.reset()  # there is no graph to follow, and a run is being finished now
         if not wanted - before:
@@ -257,6 +258,7 @@ class Taps:
         tap = self._open.pop(topic)
         self._incompatible.pop(topic, None)
         self._node.destroy_subscription(tap.subscription)
+        tap.subscription = None  # which knows its group: no circle for the garbage collector
 
 
 def _reliability(publishers: Iterable[Any], kind: str) -> ReliabilityPolicy:
