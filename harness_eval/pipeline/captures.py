@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness_eval.capture import Capture, Captured, Frame, StreamSpec, TopicFacts
 from harness_eval.config import Config
@@ -91,6 +90,8 @@ class Captures:
         """Begin to wait for the frames of a segment, whose clocks were checked."""
         expected = self._expected
         active.streams = streams
+        for spec in streams:
+            self._undecodable.pop(spec.topic, None)
         if expected is not None and expected.key == active.key and expected.streams == streams:
             active.capture = expected.capture
             self._expected = None
@@ -99,8 +100,6 @@ class Captures:
             self.tap()
 
     def _capture(self, segment: Segment, streams: tuple[StreamSpec, ...]) -> Capture:
-        for spec in streams:
-            self._undecodable.pop(spec.topic, None)
         return Capture(
             streams,
             segment.t_end,
@@ -193,7 +192,7 @@ class Captures:
             topic = topics[stream]
             found = self._effects.facts(topic)
             problem = self._undecodable.get(topic, '')
-            return dataclasses.replace(found, undecodable=problem) if problem else found
+            return replace(found, undecodable=problem) if problem else found
 
         return facts
 

@@ -158,8 +158,9 @@ class Evaluations:
         seen lately is not expected to be taken.
         """
         streams = self._requests.streams_of(completion.tool)
-        if completion.key in self._seen or not streams:
+        if completion.key in self._seen or self._recorder.fault or not streams:
             return nullcontext()
+        self._note(completion.key)  # taken or not, it is not expected again
         return self._captures.expecting(completion, receipt, streams)
 
     def fail(self, segment: Segment, error: EvaluationError, waiter: Waiter | None = None) -> None:
@@ -217,12 +218,15 @@ class Evaluations:
 
     def _enter(self, segment: Segment, waiter: Waiter | None) -> Active:
         new = Active(segment)
-        self._seen[new.key] = None
-        if len(self._seen) > MAX_SEEN:
-            del self._seen[next(iter(self._seen))]
+        self._note(new.key)
         active = self._active.setdefault(new.key, new)
         self.wait(active.key, waiter)
         return active
+
+    def _note(self, key: Key) -> None:
+        self._seen[key] = None
+        if len(self._seen) > MAX_SEEN:
+            del self._seen[next(iter(self._seen))]
 
     @contextmanager
     def _step(self, active: Active) -> Iterator[None]:

@@ -38,6 +38,7 @@ class NodeEffects:
     Args:
         clock: The clock of the node.
         post: Has a call run on the pipeline's thread.
+        let_go: Keeps the executor from giving way any longer.
         taps: Listens to what runs wait for.
         publications: The publishers.
         on_fault: Told of each exception of spawned work, on its thread.
@@ -51,12 +52,14 @@ class NodeEffects:
         self,
         clock: Clock,
         post: Callable[[Callable[[], None]], None],
+        let_go: Callable[[], None],
         taps: Taps,
         publications: Publications,
         on_fault: Callable[[BaseException], None],
     ) -> None:
         self._clock = clock
         self._post = post
+        self._let_go = let_go
         self._taps = taps
         self._publications = publications
         self._on_fault = on_fault
@@ -94,7 +97,8 @@ class NodeEffects:
 
     def tap(self, topics: frozenset[str]) -> None:
         """Listen to these topics."""
-        self._taps.want(topics)
+        if self._taps.want(topics):
+            self._let_go()
 
     def event(self, event: Event) -> None:
         """Publish a step, and send it to the goals that wait."""

@@ -95,12 +95,18 @@ class Loop:
         Two threads that both want the interpreter take it from each other half a millisecond at
         a time, and each of them takes as long as both.
 
+        Whoever has waited then leaves :data:`HEAD_START` to the threads that were handed work.
+
         Args:
             timeout: Most seconds to wait.
         """
         if not self._idle.is_set():
             self._idle.wait(timeout)
             time.sleep(HEAD_START)
+
+    def let_go(self) -> None:
+        """Have whoever gives way go on: the thread has asked it for something."""
+        self._idle.set()
 
     def post_message(self, topic: str, size: int, call: Callable[[], None]) -> None:
         """Have a call run that holds a message; from any thread.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from typing import Any
 
 from rclpy.qos import QoSProfile, ReliabilityPolicy
@@ -33,9 +32,6 @@ from harness_eval_msgs.msg import (
 log = logging.getLogger('harness_eval.node')
 
 LATCHED = latched(BURST)
-LEAD = 0.0005
-"""Seconds that whoever hears an outcome gets before the node goes on: its notes and the case would
-otherwise take the processors that they need."""
 RELIABLE = QoSProfile(depth=BURST, reliability=ReliabilityPolicy.RELIABLE)
 
 
@@ -112,7 +108,6 @@ class Publications:
                 self._outcomes.publish(message)
             published = self._opened
         if published:
-            time.sleep(LEAD)
             log.info('%s', outcome_line(outcome))
         return published
 

@@ -81,7 +81,16 @@ class _Tap(ReentrantCallbackGroup):
         self.kind = kind
         self.reliability = reliability
         self.subscription: Any = None
-        self.deaf = False
+        self.deaf_since: float | None = None  # steady seconds
+
+    @property
+    def deaf(self) -> bool:
+        """Whether it is not heard, and never will be."""
+        return self.deaf_since is not None
+
+    def deafen(self) -> None:
+        """Hear nothing from now on."""
+        self.deaf_since = time.monotonic()
 
     def can_execute(self, entity: Any) -> bool:
         """Whether the executor should wait for it."""
@@ -119,7 +128,6 @@ class Taps:
         self._open: dict[str, _Tap] = {}
         self._incompatible: dict[str, str] = {}
         self._unknown: dict[str, str] = {}
-        self._narrowed = 0.0  # steady seconds when something was last wanted no more
         self._timer = node.create_timer(
             GRAPH_PERIOD,
             self._follow_graph,
@@ -129,26 +137,30 @@ class Taps:
         self._timer.cancel()
         self._closed = False
 
-    def want(self, topics: frozenset[str]) -> None:
-        """Listen to these topics, to those that are always on, and to no others."""
+    def want(self, topics: frozenset[str]) -> bool:
+        """Listen to these topics, to those that are always on, and to no others.
+
+        Returns:
+            Whether the executor has subscriptions to make for that.
+        """
         wanted, before = topics | self._always_on, self._wanted
-        if wanted == before:
-            return
+        if wanted == before or self._closed:
+            return False
         self._wanted = wanted
         for topic in before - wanted:
-            self._narrowed = time.monotonic()
             tap = self._open.get(topic)
             if tap is not None:
-                tap.deaf = True
+                tap.deafen()
         if not wanted:
             self._timer.reset()  # there is no graph to follow, and a run is being finished now
         if not wanted - before:
-            return  # the timer destroys the rest
+            return False  # the timer destroys the rest
         executor = self._node.executor
         if executor is None:  # nothing spins yet, so nothing can be in the way
             self._apply()
         else:
             executor.create_task(self._apply)
+        return True
 
     def close(self) -> None:
         """Destroy every subscription; on the executor's thread, or when it does not spin."""
@@ -176,9 +188,8 @@ class Taps:
     def _match(self) -> None:
         """Have the subscriptions that are wanted, and for long no others."""
         wanted = self._wanted
-        linger = not self._closed and time.monotonic() < self._narrowed + LINGER
         for topic, tap in list(self._open.items()):
-            if tap.deaf if topic in wanted else not linger:
+            if self._closed or (tap.deaf if topic in wanted else _has_lingered(tap)):
                 self._drop(topic)
         for topic in wanted:
             if topic not in self._open:
@@ -253,12 +264,18 @@ class Taps:
             return
         self._unknown.pop(topic, None)
         self._open[topic] = tap
+        if topic not in self._wanted:  # any more
+            tap.deafen()
 
     def _drop(self, topic: str) -> None:
         tap = self._open.pop(topic)
         self._incompatible.pop(topic, None)
         self._node.destroy_subscription(tap.subscription)
         tap.subscription = None  # which knows its group: no circle for the garbage collector
+
+
+def _has_lingered(tap: _Tap) -> bool:
+    return tap.deaf_since is not None and time.monotonic() >= tap.deaf_since + LINGER
 
 
 def _reliability(publishers: Iterable[Any], kind: str) -> ReliabilityPolicy:

@@ -26,7 +26,9 @@ from harness_eval.judge_cache import cache_beside
 from harness_eval.judging import Thresholds
 from harness_eval.ledger import Ledger, ledger_path, LedgerReader
 from harness_eval.lines import describe
+from harness_eval.message_types import TOOL_COMPLETION
 from harness_eval.oracle import build_oracle, OracleCalls
+from harness_eval.outcome_messages import OUTCOME_TYPE
 from harness_eval.pipeline import Pipeline
 from harness_eval.ros.diagnostics import Condition, Diagnostics
 from harness_eval.ros.effects import NodeEffects
@@ -81,8 +83,10 @@ class Work:
         self._decoder = Decoder.from_environment(os.environ)
         require_types(config)
         topics = resolved_topics(config, node.resolve_topic_name)
+        types = configured_types(config, topics)
+        self._stream_types = frozenset(types.values())
         thresholds = Thresholds.of(config.evaluation)
-        # What is made last is closed first; so is what was made before something that fails.
+        # What is made last is closed first, here too if something cannot be made.
         with ExitStack() as made:
             services = JudgeServices(node, group)
             made.callback(services.close)
@@ -103,7 +107,7 @@ class Work:
             made.callback(self._publications.close)
             self._taps = Taps(
                 node,
-                configured_types(config, topics),
+                types,
                 always_on(config, topics),
                 self._frame,
                 group,
@@ -112,6 +116,7 @@ class Work:
             self._effects = NodeEffects(
                 node.get_clock(),
                 lambda call: self._loop.post(call),  # which is made of the pipeline
+                lambda: self._loop.let_go(),
                 self._taps,
                 self._publications,
                 self._faults.note,
@@ -193,8 +198,10 @@ class Work:
 
     def close(self) -> None:
         """Stop the pipeline and give up the ledger."""
-        self.deactivate()
-        self._made.close()
+        try:
+            self.deactivate()
+        finally:
+            self._made.close()
 
     def give_way(self) -> None:
         """Let the pipeline finish what it is at, for a moment."""
@@ -260,9 +267,8 @@ class Work:
             import mcap.writer  # noqa: F401
 
             types = {source.type for source in self._config.completions if source.action is None}
-            types.update(view.message_type for view in self._config.capture.views.values())
-            for name in types:
-                self._decoder.typestore_for(name)
+            for name in types | self._stream_types | {TOOL_COMPLETION, OUTCOME_TYPE}:
+                self._decoder.definition(name)
         except Exception as error:  # the first judgement will say it better
             log.debug('warm-up: %s', describe(error))
 

@@ -179,3 +179,20 @@ def test_whoever_gives_way_waits_for_what_was_posted_and_no_longer_than_it_says(
     loop.stop()
     loop.give_way(GUARD)
     assert time.monotonic() - asked < GUARD / 2, 'nobody waits for a thread that has ended'
+
+
+def test_whoever_gives_way_goes_on_when_the_thread_asks_for_something() -> None:
+    free = threading.Event()
+    loop = loop_of()
+
+    def call() -> None:
+        loop.let_go()
+        free.wait(GUARD)
+
+    loop.post(call)
+    began = time.monotonic()
+    loop.give_way(GUARD)
+    waited = time.monotonic() - began
+    free.set()
+    assert loop.stop()
+    assert waited < GUARD / 2
