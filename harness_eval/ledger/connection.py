@@ -137,7 +137,9 @@ class LedgerFile:
                     yield connection
                 self._logged += 1
                 self._unflushed = self._unflushed or durable
-                self._possession.check()  # or it may have gone into a file that nobody sees
+                # Or it may have gone into a file that nobody sees.
+                if not self._possession.check():
+                    self._stale = True
             except BaseException:
                 self._stale = True
                 raise
@@ -154,7 +156,8 @@ class LedgerFile:
         Raises:
             LedgerError: ``ledger_unavailable`` or ``ledger_in_use``, as for a transaction.
         """
-        self._possession.check()
+        if not self._possession.check():
+            self._stale = True
         with translated('read'), self._begun('BEGIN') as connection:
             yield connection
 
@@ -167,12 +170,15 @@ class LedgerFile:
         """
         connection = self._connected()
         driver = _driver_of(connection)
-        driver.execute(how)
+        begun = False
         try:
+            driver.execute(how)
+            begun = True
             yield connection
-            driver.commit()
+            driver.execute('COMMIT')  # which fails if somebody has closed the file meanwhile
         except BaseException:
-            driver.rollback()
+            if begun:
+                driver.rollback()
             raise
         finally:
             if connection.in_transaction():  # it noted that expressions were executed on it

@@ -694,3 +694,15 @@ def test_a_checkpoint_moves_the_log_to_the_file_and_is_due_now_and_then(
     reader = LedgerReader(f'sqlite:///{alone}')
     assert reader.run(f'r{2 * CHECKPOINT_AFTER - 1}') is not None
     reader.close()
+
+
+def test_who_reads_first_notices_too_that_another_node_has_written(
+    ledger: Ledger, url: str, path: Path
+) -> None:
+    accept(ledger, 'a')
+    Path(f'{path}.lock').unlink()
+    other = Ledger(url)
+    accept(other, 'b')
+    other.close()
+    assert ledger.run('b') is not None
+    assert accept(ledger, 'c').order == 3
