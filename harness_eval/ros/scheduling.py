@@ -31,8 +31,11 @@ def ask_for_short_slices() -> bool:
     number = _SCHED_SETATTR.get(platform.machine())
     if number is None or not hasattr(os, 'sched_getscheduler'):
         return False
-    if os.sched_getscheduler(0) != os.SCHED_OTHER:
+    try:
+        policy, nice = os.sched_getscheduler(0), os.getpriority(os.PRIO_PROCESS, 0)
+    except OSError:  # a container may forbid the question
         return False
-    nice = os.getpriority(os.PRIO_PROCESS, 0)
+    if policy != os.SCHED_OTHER:
+        return False
     attributes = _ATTRIBUTES.pack(_ATTRIBUTES.size, os.SCHED_OTHER, 0, nice, 0, SLICE, 0, 0)
     return bool(ctypes.CDLL(None).syscall(number, 0, attributes, 0) == 0)
