@@ -37,6 +37,10 @@ class Effects(Protocol):
         """Run ``work``, which may block, on a thread of its own."""
         ...
 
+    def spare(self, work: Callable[[], None]) -> None:
+        """Run ``work``, which nobody waits for, on a thread of its own, a moment later."""
+        ...
+
     def facts(self, topic: str) -> TopicFacts:
         """What the graph says about a topic now."""
         ...
@@ -88,8 +92,8 @@ class Guarded:
         self._guard(lambda: self._effects.tap(topics))
 
     def spawn_spare(self, work: Callable[[], None]) -> None:
-        """Run ``work`` on a thread of its own, if the system gives one."""
-        self._guard(lambda: self._effects.spawn(work))
+        """Run ``work`` a moment later on a thread of its own, if the system gives one."""
+        self._guard(lambda: self._effects.spare(work))
 
     def event(self, event: Event) -> None:
         """Publish a step."""

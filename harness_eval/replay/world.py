@@ -104,6 +104,10 @@ class BagWorld:
         """Have ``work`` run on the thread of the replay too."""
         self._spawned.append(work)
 
+    def spare(self, work: Callable[[], None]) -> None:
+        """Have ``work`` run on the thread of the replay too."""
+        self.spawn(work)
+
     def facts(self, topic: str) -> TopicFacts:
         """What the bag says about a topic."""
         return self._facts.get(topic, TopicFacts())

@@ -16,6 +16,7 @@ from rclpy.clock import Clock
 from harness_eval.capture import TopicFacts
 from harness_eval.contract import Observation
 from harness_eval.ledger import UpdateRecord
+from harness_eval.ros.log_lines import outcome_line
 from harness_eval.ros.publications import Publications
 from harness_eval.ros.taps import Taps
 from harness_eval.runs import Outcome
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger('harness_eval.node')
 
+REST = 0.002
+"""Seconds that whoever hears an outcome is ahead of what the node still has to do for it. On a
+machine with few processors the notes and the case would otherwise keep them from hearing it."""
 WORKERS = 8
 """Threads that write, decode and draw: a burst of a hundred runs must not starve the executor."""
 
@@ -91,6 +95,15 @@ class NodeEffects:
 
         self._threads.run(guarded)
 
+    def spare(self, work: Callable[[], None]) -> None:
+        """Run ``work``, which nobody waits for, on a daemon thread, after :data:`REST`."""
+
+        def rested() -> None:
+            time.sleep(REST)
+            work()
+
+        self.spawn(rested)
+
     def facts(self, topic: str) -> TopicFacts:
         """What the graph says about a topic now."""
         return self._taps.facts(topic)
@@ -111,7 +124,10 @@ class NodeEffects:
         """Publish an outcome, and its verdict if it has one."""
         if self.readiness is not None:
             self.readiness.outcome(outcome)
-        return self._publications.outcome(outcome)
+        published = self._publications.outcome(outcome)
+        if published:
+            self.spare(lambda: log.info('%s', outcome_line(outcome)))
+        return published
 
     def update(self, record: UpdateRecord) -> bool:
         """Publish a released update or a rejection."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from typing import Any
 
@@ -11,7 +10,6 @@ from sensor_msgs.msg import CompressedImage
 
 from harness_eval.contract import Observation
 from harness_eval.ledger import REJECTED, UpdateRecord
-from harness_eval.ros.log_lines import outcome_line
 from harness_eval.ros.messages import (
     event_message,
     outcome_message,
@@ -28,8 +26,6 @@ from harness_eval_msgs.msg import (
     SceneGraphUpdate,
     Verdict,
 )
-
-log = logging.getLogger('harness_eval.node')
 
 LATCHED = latched(BURST)
 RELIABLE = QoSProfile(depth=BURST, reliability=ReliabilityPolicy.RELIABLE)
@@ -106,10 +102,7 @@ class Publications:
                 if outcome.verdict is not None:
                     self._verdicts.publish(message.verdict)
                 self._outcomes.publish(message)
-            published = self._opened
-        if published:
-            log.info('%s', outcome_line(outcome))
-        return published
+            return self._opened
 
     def update(self, record: UpdateRecord, stamp: int) -> bool:
         """Publish a released update or a rejection; ``stamp`` is for the latter, nanoseconds."""

@@ -92,6 +92,9 @@ class RealEffects:
 
         threading.Thread(target=later, name='spawned', daemon=True).start()
 
+    def spare(self, work: Callable[[], None]) -> None:
+        self.spawn(work)
+
     def facts(self, topic: str) -> TopicFacts:
         self._used()
         return TopicFacts(publishers=1)

@@ -384,6 +384,9 @@ class World:
     def spawn(self, work: Callable[[], None]) -> None:
         self.spawned.append(work)
 
+    def spare(self, work: Callable[[], None]) -> None:
+        self.spawn(work)
+
     def facts(self, topic: str) -> TopicFacts:
         return self.topic_facts
 
