@@ -15,10 +15,10 @@ import uuid
 from action_msgs.msg import GoalStatus
 from diagnostic_msgs.msg import KeyValue
 from rclpy.action import ActionClient
-from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 
 from harness_eval.client.ends import NoOutcome, successful
+from harness_eval.client.held_back import HeldBack
 from harness_eval.client.own_node import OwnNode
 from harness_eval.contract import Status
 from harness_eval.outcome_messages import outcome_of_message
@@ -54,11 +54,12 @@ class EvaluationClient:
             node = self._own.node
         self._node = node
         self._server = server
-        group = ReentrantCallbackGroup()
+        group = HeldBack()
         self._action = ActionClient(node, Evaluate, f'{server}/evaluate', callback_group=group)
         self._interrupt = node.create_client(
             InterruptRun, f'{server}/interrupt_run', callback_group=group
         )
+        group.open(node)
 
     def __enter__(self) -> EvaluationClient:
         """Use the client in a ``with`` block that closes it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 import subprocess
 import sys
+import time
 from typing import Any
 
 from evaluation_world import EvaluationWorld
@@ -152,3 +153,22 @@ def test_a_client_that_nobody_closes_does_not_crash_the_end_of_the_interpreter(
     assert [end.returncode for end in ends] == [0] * 4
     told = [line for end in ends for line in end.stderr.splitlines()]
     assert [line for line in told if 'waiting for the evaluator node' not in line] == []
+
+
+def test_a_client_is_made_on_a_node_that_spins_already(
+    ros: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kilted's ActionClient joins its node and then asks for a logger before it is whole."""
+    node = ros.node('agent', spin=True)
+    logger = node.get_logger()
+
+    def slowly() -> Any:
+        node.executor.wake()
+        time.sleep(0.2)
+        return logger
+
+    monkeypatch.setattr(node, 'get_logger', slowly)
+    client = EvaluationClient(node)
+    done = node.executor.create_task(lambda: None)
+    ros.wait(done.done, what='the executor, which must live')
+    client.close()

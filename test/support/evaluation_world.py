@@ -10,6 +10,7 @@ from rclpy.action import ActionClient
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
 
+from harness_eval.client.held_back import HeldBack
 from harness_eval.ros.evaluator_node import EvaluatorNode
 from harness_eval_msgs.action import Evaluate
 from harness_eval_msgs.msg import (
@@ -46,7 +47,9 @@ class Ears:
         )
         self.completions = node.create_publisher(ToolCompletion, 'tool_completions', RELIABLE)
         self.proposals = node.create_publisher(SceneGraphUpdate, 'scene_graph/proposed', RELIABLE)
-        self.evaluate = ActionClient(node, Evaluate, 'harness_eval/evaluate')
+        whole = HeldBack()
+        self.evaluate = ActionClient(node, Evaluate, 'harness_eval/evaluate', callback_group=whole)
+        whole.open(node)
         self.get_run = node.create_client(GetRun, 'harness_eval/get_run')
         self.get_updates = node.create_client(GetUpdates, 'scene_graph/get_updates')
         self.interrupt = node.create_client(InterruptRun, 'harness_eval/interrupt_run')
