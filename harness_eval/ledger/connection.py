@@ -127,8 +127,7 @@ class LedgerFile:
         """
         with translated('write'):
             try:
-                if not self._possession.check():
-                    self._stale = True
+                self._check_possession()
                 with self._begun('BEGIN IMMEDIATE') as connection:
                     if self._stale and self._opened:
                         self._recall(connection)
@@ -137,14 +136,17 @@ class LedgerFile:
                     yield connection
                 self._logged += 1
                 self._unflushed = self._unflushed or durable
-                # Or it may have gone into a file that nobody sees.
-                if not self._possession.check():
-                    self._stale = True
+                self._check_possession()  # or it may have gone into a file that nobody sees
             except BaseException:
                 self._stale = True
                 raise
             finally:
                 self._connection = None
+
+    def _check_possession(self) -> None:
+        """Make sure that the file is ours; whether it was all along is noted."""
+        if not self._possession.check():
+            self._stale = True
 
     def _recall(self, connection: sa.Connection) -> None:
         """Take what is kept in memory from the file, where it may differ."""
@@ -156,8 +158,7 @@ class LedgerFile:
         Raises:
             LedgerError: ``ledger_unavailable`` or ``ledger_in_use``, as for a transaction.
         """
-        if not self._possession.check():
-            self._stale = True
+        self._check_possession()
         with translated('read'), self._begun('BEGIN') as connection:
             yield connection
 

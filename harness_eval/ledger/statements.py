@@ -2,7 +2,7 @@
 
 A run takes some fifteen statements. SQLAlchemy builds, caches and looks up an expression anew for
 each, which costs about ten times what SQLite takes to execute it. So these are executed by the
-driver, on the connection and within the transaction that SQLAlchemy keeps.
+driver, on the ledger's one connection and within its transaction.
 """
 
 from __future__ import annotations
