@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -30,6 +30,15 @@ from harness_eval.observation import build_observation, CAMERA_INFO_SUFFIX, inpu
 from harness_eval.runs import Completion
 from harness_eval.scene_graph import effect_ops, Op
 from harness_eval.usable import check_usable
+
+
+def resolved_topics(config: Config, resolve: Callable[[str], str]) -> dict[str, str]:
+    """The names of all topics of ``capture`` as resolved, by their names in the configuration."""
+    views, states = config.capture.views.values(), config.capture.states.values()
+    names = [view.topic for view in views]
+    names += [view.camera_info for view in views if view.camera_info is not None]
+    names += [state.topic for state in states]
+    return {name: resolve(name) for name in names}
 
 
 @dataclass(frozen=True)

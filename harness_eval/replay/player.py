@@ -18,16 +18,16 @@ from harness_eval.config import Config
 from harness_eval.contract import EvaluationError
 from harness_eval.decode import Decoder
 from harness_eval.oracle import build_oracle, OracleCalls
-from harness_eval.replay.bags import Bag
+from harness_eval.replay.bags import absolute_name, Bag
 from harness_eval.replay.case_labels import truth_of
 from harness_eval.replay.proof import check_frames
 from harness_eval.replay.reading import Reading
 from harness_eval.replay.recorded import Key
 from harness_eval.replay.results import Result, Skipped
 from harness_eval.replay.stage import Stage
-from harness_eval.replay.streams import fitting, missing_topics, resolved_topics
+from harness_eval.replay.streams import fitting, missing_topics
 from harness_eval.reported_calls import Judge
-from harness_eval.requests import Requests
+from harness_eval.requests import Requests, resolved_topics
 from harness_eval.runs import Completion, Outcome, printable
 
 Played = Result | Skipped
@@ -133,7 +133,8 @@ class Player:
             What became of each completion and its place among them, in order. Repetitions of
             one and completions of tools that are not required are left out.
         """
-        topics = resolved_topics(self._config, self._namespace or '')
+        namespace = self._namespace or ''
+        topics = resolved_topics(self._config, lambda name: absolute_name(name, namespace))
         facts = {
             name: TopicFacts(publishers=1, types=(topic.type,))
             for name, topic in bag.topics.items()

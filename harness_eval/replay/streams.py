@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from harness_eval.capture import Captured, Frame, StreamKind, StreamSpec
-from harness_eval.config import Config
 from harness_eval.contract import CaptureError
 from harness_eval.replay.bags import absolute_name, BagTopic, resolve_topic
 from harness_eval.replay.sources import SourceError
@@ -16,15 +15,6 @@ _KINDS = {
     StreamKind.VIEW: ('sensor_msgs/msg/Image', 'sensor_msgs/msg/CompressedImage'),
     StreamKind.CAMERA_INFO: ('sensor_msgs/msg/CameraInfo',),
 }
-
-
-def resolved_topics(config: Config, namespace: str) -> dict[str, str]:
-    """The absolute names of all topics of ``capture``, by their names in the configuration."""
-    views, states = config.capture.views.values(), config.capture.states.values()
-    names = [view.topic for view in views]
-    names += [view.camera_info for view in views if view.camera_info is not None]
-    names += [state.topic for state in states]
-    return {name: absolute_name(name, namespace) for name in names}
 
 
 def fitting(

@@ -25,6 +25,7 @@ from harness_eval.config import Config
 from harness_eval.decode import Decoder
 from harness_eval.doctor import StreamStatistics
 from harness_eval.doctor.diagnosis import Examined
+from harness_eval.requests import resolved_topics
 from harness_eval.ros.judge_service import JudgeServices
 from harness_eval.ros.listening import Listening, servers_of, streams_of
 
@@ -67,7 +68,9 @@ class Examination:
             self._executor = SingleThreadedExecutor(context=self._context)
             self._executor.add_node(self._node)
             decoder = Decoder.from_environment(os.environ)
-            self._specs, self.tools = streams_of(config, decoder, self._topics())
+            self._specs, self.tools = streams_of(
+                config, decoder, resolved_topics(config, self._node.resolve_topic_name)
+            )
             self._listening = Listening(self._node, self._group, config, self._specs, decoder)
             self.services = JudgeServices(self._node, self._group)
         except BaseException:
@@ -148,13 +151,6 @@ class Examination:
             if left <= 0.0:
                 return
             self._executor.spin_once(timeout_sec=min(SPIN_PERIOD, left))
-
-    def _topics(self) -> dict[str, str]:
-        capture = self._config.capture
-        names = [view.topic for view in capture.views.values()]
-        names += [v.camera_info for v in capture.views.values() if v.camera_info is not None]
-        names += [state.topic for state in capture.states.values()]
-        return {name: self._node.resolve_topic_name(name) for name in names}
 
     def _offered(self, measured: StreamStatistics) -> str:
         publishers = self._node.get_publishers_info_by_topic(measured.spec.topic)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from harness_eval.config import Config
 from harness_eval.contract import HarnessEvalError
@@ -24,21 +24,12 @@ def require_types(config: Config) -> None:
                 raise HarnessEvalError(f'completions: {source.topic}: {error}') from error
 
 
-def resolved_topics(config: Config, resolve: Callable[[str], str]) -> dict[str, str]:
-    """The names of all topics of ``capture`` as resolved, by their names in the configuration."""
-    views, states = config.capture.views.values(), config.capture.states.values()
-    names = [view.topic for view in views]
-    names += [view.camera_info for view in views if view.camera_info is not None]
-    names += [state.topic for state in states]
-    return {name: resolve(name) for name in names}
-
-
 def configured_types(config: Config, topics: Mapping[str, str]) -> dict[str, str]:
     """The message types that ``capture`` settles, by resolved topic.
 
     Args:
         config: The configuration.
-        topics: What :func:`resolved_topics` gave.
+        topics: What :func:`harness_eval.requests.resolved_topics` gave.
     """
     found: dict[str, str] = {}
     for view in config.capture.views.values():
@@ -56,7 +47,7 @@ def always_on(config: Config, topics: Mapping[str, str]) -> set[str]:
 
     Args:
         config: The configuration.
-        topics: What :func:`resolved_topics` gave.
+        topics: What :func:`harness_eval.requests.resolved_topics` gave.
     """
     views, states = config.capture.views.values(), config.capture.states.values()
     names = [view.topic for view in views if view.always_on]

@@ -30,6 +30,7 @@ from harness_eval.message_types import TOOL_COMPLETION
 from harness_eval.oracle import build_oracle, OracleCalls
 from harness_eval.outcome_messages import OUTCOME_TYPE
 from harness_eval.pipeline import Pipeline
+from harness_eval.requests import resolved_topics
 from harness_eval.ros.diagnostics import Condition, Diagnostics
 from harness_eval.ros.effects import NodeEffects
 from harness_eval.ros.entrances import Entrances
@@ -38,7 +39,7 @@ from harness_eval.ros.judge_service import JudgeServices
 from harness_eval.ros.loop import Loop
 from harness_eval.ros.publications import Publications
 from harness_eval.ros.taps import Taps
-from harness_eval.ros.topics import always_on, configured_types, require_types, resolved_topics
+from harness_eval.ros.topics import always_on, configured_types, require_types
 
 if TYPE_CHECKING:
     from harness_eval.ros.readiness import ReadinessPublisher

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from harness_eval.config import Config, load_config
-from harness_eval.ros.topics import always_on, configured_types, resolved_topics
+from harness_eval.requests import resolved_topics
+from harness_eval.ros.topics import always_on, configured_types
 
 YAML = """
 evaluation:
